@@ -1,0 +1,90 @@
+// @ts-check
+/**
+ * What the stub uses of the browser, looked up at the time of use.
+ *
+ * Rules of this module:
+ * - Nothing is touched when the module is imported.
+ * - Only the promise forms are used: they exist in `chrome` (Chromium MV3) and in `browser` and
+ *   `chrome` of Firefox MV3.
+ */
+
+import { SidekeepError } from './errors.js';
+
+/**
+ * @template {(...args: any[]) => void} Listener
+ * @typedef {{addListener(fn: Listener): void, removeListener(fn: Listener): void}} EventTarget_
+ */
+
+/**
+ * @typedef {object} NativePort
+ * @property {(message: unknown) => void} postMessage
+ * @property {() => void} disconnect
+ * @property {EventTarget_<(message: unknown) => void>} onMessage
+ * @property {EventTarget_<(port: NativePort) => void>} onDisconnect
+ * @property {{message?: string} | null} [error] Firefox: why the port ended
+ */
+
+/**
+ * @typedef {object} ExtensionApi
+ * @property {{
+ *   id?: string,
+ *   connectNative?: (host: string) => NativePort,
+ *   lastError?: {message?: string} | null,
+ * }} runtime
+ * @property {{local?: {
+ *   get(key: string): Promise<Record<string, unknown>>,
+ *   set(items: Record<string, unknown>): Promise<void>,
+ * }}} [storage]
+ */
+
+/**
+ * The extension API of this context.
+ * @returns {ExtensionApi}
+ * @throws {SidekeepError} `unavailable` outside an extension
+ */
+export function extensionApi() {
+  const scope = /** @type {{chrome?: ExtensionApi, browser?: ExtensionApi}} */ (globalThis);
+  const api = scope.chrome?.runtime ? scope.chrome : scope.browser;
+  if (!api?.runtime) {
+    throw new SidekeepError('unavailable', 'This page is not part of an extension.', {
+      next: 'Use the stub in a page or the worker of an extension.',
+    });
+  }
+  return api;
+}
+
+/**
+ * Opens a native port.
+ * @param {string} host the native host's name
+ * @returns {NativePort}
+ * @throws {SidekeepError} `unavailable` if this context cannot open one
+ * @throws {Error} whatever the browser throws
+ */
+export function openNativePort(host) {
+  const { runtime } = extensionApi();
+  if (typeof runtime.connectNative !== 'function') {
+    throw new SidekeepError('unavailable', 'This context cannot reach a native host.', {
+      next: 'Add "nativeMessaging" to the permissions of the manifest; content scripts cannot.',
+    });
+  }
+  return runtime.connectNative(host);
+}
+
+/**
+ * Why a port ended, as the browser words it; to be called inside `onDisconnect`.
+ * @param {NativePort} port
+ * @returns {string} '' where the browser gives no reason
+ */
+export function lossText(port) {
+  return port.error?.message ?? extensionApi().runtime.lastError?.message ?? '';
+}
+
+/**
+ * Whether this is the extension's background (worker, or Firefox's event page), which an open port
+ * keeps from sleeping.
+ * @returns {boolean}
+ */
+export function isBackground() {
+  if (typeof document === 'undefined') return true;
+  return typeof location !== 'undefined' && /_generated_background_page/.test(location.pathname);
+}

@@ -1,0 +1,104 @@
+// @ts-check
+/**
+ * One call to the host: its request, how large it is, and its promise.
+ *
+ * Rules of this module:
+ * - The request is kept until the call is settled, so that it can be sent again on another port
+ *   under the same id and the same `op`.
+ * - A call settles once; what comes later is dropped.
+ */
+
+import { MESSAGE_LIMIT } from './parts.js';
+
+/** @typedef {import('./values.js').Measure} Measure */
+/** @typedef {import('./parts.js').Cut} Cut */
+/** @typedef {import('./channel.js').Outcome} Outcome */
+/** @typedef {{jsonrpc: '2.0', id: number, method: string, params: object, op?: number}} Request */
+
+/** Bytes of a request outside its parameters, at the most, for method names of usual length. */
+const ENVELOPE = 160;
+
+export class Call {
+  /** @type {boolean | undefined} */
+  #big;
+  /** @type {Cut | undefined} */
+  #cut;
+  #measure;
+  /** @type {Promise<any>} */
+  promise;
+  /** @type {(value: any) => void} */
+  #resolve = () => {};
+  /** @type {(error: Error) => void} */
+  #reject = () => {};
+
+  /** what came of it; it settles when the calls of its lane before it have settled
+   * @type {Outcome | undefined} */
+  outcome = undefined;
+  settled = false;
+  /** when it was last known to make progress before it was posted; by performance.now() */
+  since = performance.now();
+  /** posted on the present port */
+  posted = false;
+  /** a host may have seen it, on this port or an earlier one */
+  exposed = false;
+  /** ports that were lost after it was posted on them */
+  losses = 0;
+
+  /**
+   * @param {Request} request
+   * @param {Measure} measure of the parameters
+   * @param {string | null} lane calls of one lane take effect and settle in call order
+   */
+  constructor(request, measure, lane) {
+    this.request = request;
+    this.lane = lane;
+    this.#measure = measure;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  get id() {
+    return this.request.id;
+  }
+
+  get mutates() {
+    return this.request.op !== undefined;
+  }
+
+  /** Bytes of the JSON text, about. */
+  get bytes() {
+    return this.#measure.estimate + ENVELOPE;
+  }
+
+  /** Whether it has to travel in parts. */
+  get big() {
+    this.#big ??= this.#isBig();
+    return this.#big;
+  }
+
+  #isBig() {
+    if (this.#cut || this.#measure.units > MESSAGE_LIMIT) return true;
+    if (this.#measure.most + ENVELOPE <= MESSAGE_LIMIT) return false;
+    return new TextEncoder().encode(JSON.stringify(this.request)).length > MESSAGE_LIMIT;
+  }
+
+  /**
+   * The request cut for parts; once cut it stays so, for a later port too.
+   * @param {(message: object) => Cut} cut
+   * @returns {Cut}
+   */
+  cut(cut) {
+    this.#cut ??= cut(this.request);
+    return this.#cut;
+  }
+
+  /** Settles the promise with the outcome. */
+  settle() {
+    if (this.settled || !this.outcome) return;
+    this.settled = true;
+    if ('error' in this.outcome) this.#reject(this.outcome.error);
+    else this.#resolve(this.outcome.result);
+  }
+}

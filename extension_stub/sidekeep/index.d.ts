@@ -1,0 +1,146 @@
+/**
+ * The public types of the stub. See README.md one folder up for how to use it.
+ */
+
+/** What went wrong, as one stable word; the error table is in docs/protocol.md. */
+export type ErrorKind =
+  | 'parse'
+  | 'invalidRequest'
+  | 'methodNotFound'
+  | 'invalidParams'
+  | 'internal'
+  | 'quota'
+  | 'conflict'
+  | 'notFound'
+  | 'busy'
+  | 'damaged'
+  | 'tooLarge'
+  | 'diskFull'
+  | 'forbidden'
+  | 'unavailable'
+  | 'unknown';
+
+/** Every failure of a call. `message` is one sentence for a person. */
+export class SidekeepError extends Error {
+  constructor(
+    kind: ErrorKind,
+    message: string,
+    more?: { next?: string | undefined; code?: number | undefined; data?: object | undefined },
+  );
+  /**
+   * The stable word. `unavailable`: the call had no effect. `unknown`: a change may have taken
+   * effect or not.
+   */
+  kind: ErrorKind;
+  /** The number of the error table. */
+  code: number;
+  /** What to do about it, where that is known. */
+  next: string | undefined;
+  /** Further fields that the host sent. */
+  data: object | undefined;
+  /** A new error of the same content. */
+  copy(): SidekeepError;
+}
+
+export interface ConnectOptions {
+  /** Name of the native host; default `org.sidekeep.host`. */
+  host?: string;
+  /** Milliseconds without progress after which a call rejects; default 10,000. */
+  timeout?: number;
+  /**
+   * Milliseconds without a call after which the port is closed; default 5,000 in the worker (an
+   * open port keeps it awake), 60,000 in pages. `Infinity`: never.
+   */
+  idle?: number;
+  /** Parts that may be on their way unacknowledged, 1 to 64; default 16. */
+  window?: number;
+}
+
+/** An area of storage, as `chrome.storage.local` in its promise form. */
+export interface StorageArea {
+  /**
+   * What is stored under the keys. `null` or nothing: everything. An object gives keys and their
+   * defaults, into which stored objects are merged at every level.
+   */
+  get(keys?: null | string | string[] | object): Promise<Record<string, any>>;
+  /** Every key, in byte order. */
+  getKeys(): Promise<string[]>;
+  /** Stores values; fulfilled when they are on disk. All of them or none. */
+  set(items: object): Promise<void>;
+  remove(keys: string | string[]): Promise<void>;
+  clear(): Promise<void>;
+  /** Bytes of the keys in UTF-8 and of the values as JSON text. */
+  getBytesInUse(keys?: null | string | string[]): Promise<number>;
+}
+
+/**
+ * `idle`: no port, the next call opens one. `connecting`: opened, the host has not answered yet.
+ * `waiting`: calls wait for the next attempt. `resting`: attempts failed; calls are refused at once
+ * until the next attempt may be made, at most 15 s. `closed`: by `keep.close()`.
+ */
+export type LinkState = 'idle' | 'connecting' | 'connected' | 'waiting' | 'resting' | 'closed';
+
+export interface Status {
+  readonly state: LinkState;
+  /** The state, or why it is so, in one sentence. */
+  readonly reason: string;
+  /** What to do about it, where there is something to do. */
+  readonly next: string | null;
+  /** The kind of the error behind the state, null if there is none. */
+  readonly kind: ErrorKind | null;
+  /** What the browser itself said when the port last ended; '' if nothing. */
+  readonly lastError: string;
+  /** Ports opened since the host last answered. */
+  readonly attempts: number;
+  /** The host that answered last. */
+  readonly host: { readonly name: string; readonly version: string; readonly pid: number } | null;
+  /** Epoch of its store. */
+  readonly store: string | number | null;
+  readonly features: readonly string[];
+  /** What the host wants a person to know. */
+  readonly notices: readonly Notice[];
+}
+
+export interface Notice {
+  readonly id: string;
+  readonly kind: string;
+  readonly text: string;
+}
+
+/** What the host answers to `host.hello`. */
+export interface HelloResult {
+  protocol: number;
+  host: { name: string; version: string; pid: number };
+  features: string[];
+  store: string | number | null;
+  seq: Record<string, number>;
+  parts?: { window: number };
+  notices: Notice[];
+}
+
+export interface ListenerSet<Args extends unknown[]> {
+  addListener(listener: (...args: Args) => void): void;
+  removeListener(listener: (...args: Args) => void): void;
+  hasListener(listener: (...args: Args) => void): boolean;
+}
+
+/** A link to the host. */
+export interface Keep {
+  readonly storage: { readonly local: StorageArea };
+  /**
+   * Calls any method of the host. Objects are converted as those of `storage.set` are.
+   * @throws TypeError (at once) if an argument has the wrong type
+   */
+  call(method: string, params?: object): Promise<any>;
+  /** The state of the link, in words. */
+  status(): Status;
+  /** Tells of every change of the status. */
+  readonly onStatus: ListenerSet<[Status]>;
+  /** Tries now, whatever failed before; rejects with the reason if the host does not answer. */
+  retry(): Promise<Status>;
+  /** Takes no more calls, waits for those that are open, and closes the port. */
+  close(): Promise<void>;
+}
+
+/** Makes a link to the host. It opens its port at the first call. */
+export function connect(options?: ConnectOptions): Keep;
