@@ -1,0 +1,71 @@
+"""A storage area: what ``chrome.storage.local`` holds, as documents of the store.
+
+Source of the rules: Chrome's ``storage`` API as it behaves in Chromium (missing keys are left out,
+duplicates collapse, keys come in byte order, an unchanged value is no change). Conversion of values
+and merging of defaults happen in the stub; here a value is JSON text.
+
+Functions that change something return what changed, for the journal; they leave the references of
+replaced records to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sidekeep.store import documents, records
+from sidekeep.store.documents import Change, Document
+from sidekeep.store.records import Record
+from sidekeep.store.rope import Value
+from sidekeep.store.transaction import Transaction
+
+
+def get(
+    transaction: Transaction, keys: Iterable[str] | None
+) -> Iterator[tuple[Document, Record]]:
+    """Yield the documents of these keys (``None``: all) that exist, in byte order, with values."""
+    for document in _named(transaction, keys):
+        yield document, records.read(transaction, document.number)
+
+
+def _named(transaction: Transaction, keys: Iterable[str] | None) -> Iterator[Document]:
+    if keys is None:
+        yield from documents.walk(transaction)
+        return
+    # The order of code points is the byte order of UTF-8.
+    for key in sorted(set(keys)):
+        found = documents.find(transaction, key)
+        if found is not None:
+            yield found
+
+
+def get_keys(transaction: Transaction) -> list[str]:
+    """Return all keys in byte order; no value is read."""
+    return [document.key for document in documents.walk(transaction)]
+
+
+def bytes_in_use(transaction: Transaction, keys: Iterable[str] | None) -> int:
+    """Return the bytes of these items as Chromium counts them; of all from a kept total."""
+    if keys is None:
+        return transaction.head.size
+    return sum(
+        record.size + len(document.key.encode()) for document, record in get(transaction, keys)
+    )
+
+
+def set_items(
+    transaction: Transaction, items: Iterable[tuple[str, Value]], revision: int
+) -> list[Change]:
+    """Store the values; return what changed, in byte order of the keys."""
+    changes = (documents.put(transaction, key, value, revision) for key, value in items)
+    return sorted(change for change in changes if change is not None)
+
+
+def remove(transaction: Transaction, keys: Iterable[str]) -> list[Change]:
+    """Remove the items of these keys; return those that were there, in byte order."""
+    changes = (documents.remove(transaction, key) for key in sorted(set(keys)))
+    return [change for change in changes if change is not None]
+
+
+def clear(transaction: Transaction) -> list[Change]:
+    """Remove everything; return what was there, in byte order."""
+    return remove(transaction, get_keys(transaction))

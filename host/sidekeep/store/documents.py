@@ -1,0 +1,112 @@
+"""Documents: the plain items of a storage area, each a value under a key of any length.
+
+A document's row says which record holds its value and at which sequence number it last changed
+(its revision). What a change replaces is not released here: the reference goes to the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sidekeep.store import records
+from sidekeep.store.layout import (
+    DOCUMENT,
+    DOCUMENTS,
+    is_long,
+    row_key,
+)
+from sidekeep.store.records import Record
+from sidekeep.store.rope import Value
+from sidekeep.store.transaction import Transaction
+
+
+class Change(NamedTuple):
+    """One document that changed: its record before and after, 0 where there was or is none."""
+
+    key: str
+    before: int
+    after: int
+
+
+class Document(NamedTuple):
+    """One document as found: its key, its record's number, and its revision."""
+
+    key: str
+    number: int
+    revision: int
+
+
+def find(transaction: Transaction, key: str) -> Document | None:
+    """Return the document of that name, or ``None``."""
+    row = transaction.get(DOCUMENTS, row_key(key))
+    if row is None:
+        return None
+    return Document(key, *DOCUMENT.unpack_from(row))
+
+
+def read(transaction: Transaction, key: str) -> Record | None:
+    """Return the record of the document's value, or ``None`` if there is no such document."""
+    found = find(transaction, key)
+    return None if found is None else records.read(transaction, found.number)
+
+
+def walk(transaction: Transaction) -> Iterator[Document]:
+    """Yield all documents in the byte order of their keys."""
+    long: list[Document] = []
+    for row, value in transaction.rows(DOCUMENTS):
+        number, revision = DOCUMENT.unpack_from(value)
+        if is_long(row):
+            # Long keys that begin alike lie in the order of their hashes: put them right.
+            long.append(Document(str(value[DOCUMENT.size :], "utf-8"), number, revision))
+            continue
+        key = str(row, "utf-8")
+        if long:
+            yield from sorted(long)
+            long = []
+        yield Document(key, number, revision)
+    yield from sorted(long)
+
+
+def put(transaction: Transaction, key: str, value: Value, revision: int) -> Change | None:
+    """Store a value; return what changed, or ``None`` if the same value was there.
+
+    The new record gets two references (the document's and the journal's); the one that it replaces
+    keeps its reference, which is the journal's from now on.
+    """
+    name = row_key(key)
+    row = transaction.get(DOCUMENTS, name)
+    before = 0
+    head = transaction.head
+    size = value.size
+    if row is None:
+        head.items += 1
+        size += len(key.encode())
+    else:
+        before, _ = DOCUMENT.unpack_from(row)
+        record = records.read(transaction, before)
+        if record.same_as(value):
+            return None
+        size -= record.size
+    head.size += size
+    after = records.add(transaction, value, references=2)
+    place = DOCUMENT.pack(after, revision)
+    transaction.put(DOCUMENTS, name, place + key.encode() if is_long(name) else place)
+    return Change(key, before, after)
+
+
+def remove(transaction: Transaction, key: str) -> Change | None:
+    """Remove a document; return what changed, or ``None`` if there was none.
+
+    The record's reference is the journal's from now on.
+    """
+    name = row_key(key)
+    row = transaction.get(DOCUMENTS, name)
+    if row is None:
+        return None
+    number, _ = DOCUMENT.unpack_from(row)
+    head = transaction.head
+    head.items -= 1
+    head.size -= records.read(transaction, number).size + len(key.encode())
+    transaction.delete(DOCUMENTS, name)
+    return Change(key, number, 0)

@@ -1,0 +1,371 @@
+"""Open a store's file, and run read and write transactions on it.
+
+Rules:
+
+* The file is looked at before it is mapped (``damage``); a store that once was there is never
+  replaced by an empty one.
+* Never the writable map: a full disk would kill the process, a stray write would hit the file.
+* A commit is synced before ``write`` returns.
+* Writers take ``write.lock`` with a bounded wait before LMDB's own lock. Everybody holds
+  ``use.lock`` shared while the file is open, so that a restore can have it alone.
+* A full map aborts, grows and runs the job again; a map that another process grew is adopted.
+
+Files in the folder: ``store.mdb`` and LMDB's ``store.mdb-lock``, ``about.json`` (who the store
+belongs to; it is written last, and from then on a missing data file is a loss and no new start),
+``write.lock`` and ``use.lock``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import lmdb
+import msgspec
+
+from sidekeep.errors import (
+    DiskFullError,
+    QuotaError,
+    SidekeepError,
+    UnavailableError,
+)
+from sidekeep.store import conversations, journal, operations
+from sidekeep.store.damage import problem_of
+from sidekeep.store.files import (
+    ERRNO_NO_SPACE,
+    make_private_folder,
+    sync_folder,
+    unusable_folder,
+    write_private_file,
+)
+from sidekeep.store.layout import (
+    FORMAT,
+    META,
+)
+from sidekeep.store.locks import FileLock
+from sidekeep.store.transaction import HEAD_KEY, Head, Transaction, damaged
+
+T = TypeVar("T")
+
+# What LMDB raises: for callers that must let it pass.
+LmdbError = lmdb.Error
+
+DATA_FILE = "store.mdb"
+ABOUT_FILE = "about.json"
+# Under this key lies the id of the conversation that is live.
+LIVE_KEY = b"live"
+# Address space, not memory or disk. Smaller ones are for systems that do not give that much.
+_MAP_SIZES = (1 << 40, 1 << 36, 1 << 33, 1 << 31, 1 << 28)
+_READERS = 1024
+_SMALLEST_MAP = 256 * 1024
+_READER_CHECK_SECONDS = 60.0
+
+
+class About(msgspec.Struct, omit_defaults=True):
+    """Who a store belongs to; the content of ``about.json`` and of ``meta``/``store``.
+
+    ``epoch`` is a random word that changes when the file is replaced by a restore.
+    """
+
+    format: int
+    epoch: str
+    extension: str
+    profile: str
+    created: float
+    browser: str | None = None
+
+
+class Store:
+    """An open store. One per process and file (LMDB's locks do not bear two)."""
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        extension: str,
+        profile: str,
+        map_size: int | None = None,
+        max_size: int | None = None,
+    ) -> None:
+        """Open the store in ``folder`` (absolute), making it if it was never there.
+
+        ``map_size``: first size of the map in bytes instead of the largest that the system gives.
+        ``max_size``: the file may not grow beyond that many bytes (``QuotaError``). Errors:
+        ``DamagedError`` (the file was left untouched), ``BusyError``, ``DiskFullError``,
+        ``UnavailableError`` when the folder cannot be used.
+        """
+        self.folder = folder
+        self.path = os.path.join(folder, DATA_FILE)
+        self.max_size = max_size
+        # Called before the map moves: every other transaction of this process must be closed.
+        self.before_growth: list[Callable[[], None]] = []
+        self._map_size = map_size
+        self._last_reader_check = time.monotonic()
+        try:
+            make_private_folder(folder)
+            self._use_lock = FileLock(
+                os.path.join(folder, "use.lock"), "restoring this store", shared=True
+            )
+            self._write_lock = FileLock(os.path.join(folder, "write.lock"), "writing to this store")
+        except OSError as error:
+            raise unusable_folder(folder, error) from error
+        self._use_lock.acquire()
+        if not os.path.exists(self.path):
+            with self._locked():
+                self._create(extension, profile)
+        problem = problem_of(self.path)
+        if problem is not None:
+            raise damaged(f"The data file {self.path} {problem}.")
+        self._environment = self._open(self.path)
+        self._environment.reader_check()
+        self.about = self._read_about()
+        about_path = os.path.join(folder, ABOUT_FILE)
+        if not os.path.exists(about_path):  # the process that made the store died in between
+            write_private_file(about_path, msgspec.json.encode(self.about))
+
+    def _create(self, extension: str, profile: str) -> None:
+        """Make the file under another name and rename it, so that it is never seen half made."""
+        if os.path.exists(self.path):  # another process was faster
+            return
+        about_path = os.path.join(self.folder, ABOUT_FILE)
+        if os.path.exists(about_path):
+            raise damaged(f"The data file {self.path} is gone.")
+        about = About(FORMAT, os.urandom(8).hex(), extension, profile, time.time())
+        encoded = msgspec.json.encode(about)
+        unfinished = self.path + ".new"
+        for leftover in (unfinished, unfinished + "-lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(leftover)
+        try:
+            environment = self._open(unfinished)
+            try:
+                transaction = Transaction(environment, writable=True)
+                transaction.put(META, b"store", encoded)
+                transaction.put(META, HEAD_KEY, Head().pack())
+                live = os.urandom(8).hex()
+                conversations.create(transaction, live)
+                transaction.put(META, LIVE_KEY, live.encode())
+                transaction.finish()
+                transaction.txn.commit()
+            finally:
+                environment.close()
+            os.unlink(unfinished + "-lock")
+            os.rename(unfinished, self.path)
+            write_private_file(about_path, encoded)
+            sync_folder(self.folder)
+        except (lmdb.Error, OSError) as error:
+            raise self._translated(error) from error
+
+    def _open(self, path: str) -> lmdb.Environment:
+        sizes: tuple[int, ...] = _MAP_SIZES
+        sizes = sizes if self._map_size is None else (max(self._map_size, _SMALLEST_MAP),)
+        if self.max_size is not None:
+            sizes = tuple(min(size, max(self.max_size, _SMALLEST_MAP)) for size in sizes)
+        for size in sizes:
+            try:
+                return lmdb.open(
+                    path,
+                    map_size=size,
+                    subdir=False,
+                    mode=0o600,
+                    max_readers=_READERS,
+                    readahead=False,
+                )
+            except (lmdb.MemoryError, OverflowError):
+                if size == sizes[-1]:
+                    raise
+            except lmdb.Error as error:
+                raise self._translated(error) from error
+        raise UnavailableError("The system gives no address space for the data file.")
+
+    def _read_about(self) -> About:
+        with self.read() as transaction:
+            row = transaction.get(META, b"store")
+            if row is None:
+                raise damaged(f"The file {self.path} is no store of Sidekeep.")
+            try:
+                about = msgspec.json.decode(row, type=About)
+            except msgspec.DecodeError as error:
+                raise damaged(f"The file {self.path} does not say what it is.") from error
+        if about.format > FORMAT:
+            raise UnavailableError(
+                f"The store has format {about.format}; this version reads up to {FORMAT}.",
+                next="install the newer version of Sidekeep that wrote it",
+            )
+        return about
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Give a read transaction: one moment of the store, whatever is written meanwhile."""
+        transaction = self.snapshot()
+        try:
+            yield transaction
+        finally:
+            transaction.txn.abort()
+
+    def snapshot(self) -> Transaction:
+        """Begin a read transaction that the caller ends with ``.txn.abort()``.
+
+        It pins old pages, so it must not live longer than a few seconds.
+        """
+        try:
+            return Transaction(self._environment, writable=False)
+        except lmdb.MapResizedError:
+            self._adopt_map()
+            return self.snapshot()
+        except lmdb.ReadersFullError:
+            self._environment.reader_check()
+            return Transaction(self._environment, writable=False)
+        except lmdb.Error as error:
+            raise self._translated(error) from error
+
+    def write(self, job: Callable[[Transaction], T]) -> T:
+        """Run ``job`` in a write transaction and return its result once that is on the disk.
+
+        ``job`` may run several times (a full map), so it must not change anything but the
+        transaction. If it raises, nothing is changed. ``BusyError`` after about a second of
+        waiting, ``DiskFullError``, ``QuotaError``.
+        """
+        with self._locked():
+            try:
+                return self._attempts(job)
+            except DiskFullError:
+                # What may be forgotten goes first; then the job gets a second chance.
+                if not self._forget():
+                    raise
+                return self._attempts(job)
+
+    def _attempts(self, job: Callable[[Transaction], T]) -> T:
+        while True:
+            try:
+                transaction = Transaction(self._environment, writable=True)
+            except lmdb.MapResizedError:
+                self._adopt_map()
+                continue
+            except lmdb.Error as error:
+                raise self._translated(error) from error
+            outer = transaction.txn
+            try:
+                result = job(transaction)
+                transaction.finish()
+            except lmdb.MapFullError:
+                outer.abort()
+                self._grow()
+                continue
+            except lmdb.Error as error:
+                outer.abort()
+                raise self._translated(error) from error
+            except BaseException:
+                outer.abort()
+                raise
+            try:
+                outer.commit()
+            except lmdb.MapFullError:
+                self._grow()
+                continue
+            except lmdb.Error as error:
+                raise self._translated(error) from error
+            self._check_readers()
+            return result
+
+    def _forget(self) -> bool:
+        """Free what the store may forget when the disk is full; whether there was anything."""
+
+        def job(transaction: Transaction) -> int:
+            gone = operations.expire(transaction, everything=True)
+            return gone + journal.trim(transaction, all_but_newest=True)
+
+        try:
+            return self._attempts(job) > 0
+        except DiskFullError:
+            return False
+
+    def _adopt_map(self) -> None:
+        for close in self.before_growth:
+            close()
+        self._environment.set_mapsize(0)
+
+    def _grow(self) -> None:
+        size = self._environment.info()["map_size"]
+        if self.max_size is not None and size >= self.max_size:
+            raise QuotaError(
+                f"The store may use {self.max_size} bytes and has no room for this change.",
+                next="remove something, or raise max_size in Sidekeep's config.json",
+                max=self.max_size,
+                used=self.used_bytes(),
+            )
+        for close in self.before_growth:
+            close()
+        larger = size * 2 if self.max_size is None else min(size * 2, self.max_size)
+        try:
+            self._environment.set_mapsize(larger)
+        except (lmdb.MemoryError, OverflowError) as error:
+            raise QuotaError(
+                f"The system gives this process no map larger than {size} bytes.",
+                next="raise the limit on address space (ulimit -v) for the browser",
+            ) from error
+
+    def live_conversation(self, transaction: Transaction) -> str:
+        """Return the id of the conversation that is live."""
+        row = transaction.get(META, LIVE_KEY)
+        if row is None:
+            raise damaged("The store does not say which conversation is live.")
+        return str(row, "utf-8")
+
+    def used_bytes(self) -> int:
+        """Return how many bytes of the file are in use or free for reuse."""
+        info = self._environment.info()
+        return (info["last_pgno"] + 1) * self._environment.stat()["psize"]
+
+    def map_bytes(self) -> int:
+        """Return the size of the map, the most that the file can hold before the map grows."""
+        return self._environment.info()["map_size"]
+
+    def readers(self) -> int:
+        """Return how many reader slots are in use, over all processes."""
+        return self._environment.info()["num_readers"]
+
+    def _check_readers(self) -> None:
+        now = time.monotonic()
+        if now - self._last_reader_check > _READER_CHECK_SECONDS:
+            self._last_reader_check = now
+            self._environment.reader_check()
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._write_lock.acquire()
+        try:
+            yield
+        finally:
+            self._write_lock.release()
+
+    def _translated(self, error: lmdb.Error | OSError) -> SidekeepError:
+        """Return the error that a caller understands.
+
+        LMDB reports a full disk as ``DiskError`` or as a bare input/output error of the commit.
+        """
+        if isinstance(error, (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError)):
+            return damaged(f"The data file {self.path} is damaged ({error}).")
+        if isinstance(error, (lmdb.InvalidError, lmdb.VersionMismatchError)):
+            return damaged(f"The data file {self.path} is not one of LMDB ({error}).")
+        space = os.statvfs(self.folder)
+        number = getattr(error, "errno", None)
+        no_room = number == ERRNO_NO_SPACE or isinstance(error, lmdb.DiskError)
+        text = str(error)
+        if no_room or "No space" in text or "Input/output error" in text:
+            free = space.f_bavail * space.f_frsize
+            return DiskFullError(
+                f"The disk has no room for the change ({free} bytes are free at {self.folder}).",
+                next="free space on that disk; what was stored before is intact",
+                free=free,
+            )
+        return UnavailableError(f"The data file {self.path} cannot be used: {error}.")
+
+    def close(self) -> None:
+        """Close the file and give back the locks."""
+        self._environment.close()
+        self._use_lock.close()
+        self._write_lock.close()

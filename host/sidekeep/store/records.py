@@ -1,0 +1,113 @@
+"""Records: stored values under a number, counted by reference.
+
+A record never changes; a new value is a new record. Documents, conversations and the journal refer
+to records by number, so that keeping an old value costs a reference and not a copy. Each row
+carries a checksum over everything but its count, compared when the record is read.
+"""
+
+from __future__ import annotations
+
+from sidekeep.store import blobs, rope
+from sidekeep.store.layout import (
+    FORM_ROPE,
+    FORM_TEXT,
+    NUMBER,
+    RECORD_HEADER,
+    RECORD_VERSION,
+    RECORDS,
+)
+from sidekeep.store.rope import Blob, Value
+from sidekeep.store.transaction import Transaction, damaged
+
+
+class Record:
+    """A record as it lies in the file.
+
+    ``size``: bytes of its text as ``chrome.storage`` counts them. ``body``: memory of the
+    transaction, either the JSON text or the encoded rope.
+    """
+
+    __slots__ = ("body", "form", "references", "size")
+
+    def __init__(self, row: memoryview) -> None:
+        version, self.form, _, self.references, expected, self.size = RECORD_HEADER.unpack_from(row)
+        self.body = row[RECORD_HEADER.size :]
+        if version != RECORD_VERSION or expected != _checksum(self.form, self.size, self.body):
+            raise damaged("A stored value does not fit its checksum.")
+
+    @property
+    def pieces(self) -> list[bytes | Blob]:
+        """The value's rope; texts are copied, blobs are references."""
+        if self.form == FORM_TEXT:
+            return [bytes(self.body)]
+        return rope.decode(self.body)
+
+    def same_as(self, value: Value) -> bool:
+        """Whether the record holds exactly this value (the same text and the same blobs)."""
+        form = FORM_TEXT if value.is_text else FORM_ROPE
+        return form == self.form and self.size == value.size and self.body == value.body
+
+
+def _checksum(form: int, size: int, body: bytes | memoryview) -> int:
+    return rope.checksum(NUMBER.pack(size << 8 | form), body)
+
+
+def _row(form: int, references: int, size: int, body: bytes | memoryview) -> bytes:
+    sum_ = _checksum(form, size, body)
+    return RECORD_HEADER.pack(RECORD_VERSION, form, 0, references, sum_, size) + body
+
+
+def add(transaction: Transaction, value: Value, references: int = 1) -> int:
+    """Store a value with that many references and return its record's number (1 or more)."""
+    form = FORM_TEXT
+    if not value.is_text:
+        form = FORM_ROPE
+        for blob in value.blobs:
+            blobs.add(transaction, blob)
+    head = transaction.head
+    head.records += 1
+    row = _row(form, references, value.size, value.body)
+    transaction.put(RECORDS, NUMBER.pack(head.records), row)
+    return head.records
+
+
+def read(transaction: Transaction, number: int) -> Record:
+    """Return the record; ``DamagedError`` if it is missing or does not fit its checksum."""
+    row = transaction.get(RECORDS, NUMBER.pack(number))
+    if row is None or len(row) < RECORD_HEADER.size:
+        raise damaged("A stored value is missing.")
+    return Record(row)
+
+
+def refer(transaction: Transaction, number: int, references: int = 1) -> None:
+    """Add references to a record."""
+    record = read(transaction, number)
+    row = _row(record.form, record.references + references, record.size, record.body)
+    transaction.put(RECORDS, NUMBER.pack(number), row)
+
+
+def release(transaction: Transaction, number: int) -> None:
+    """Take a reference off; without any left the record and its blobs' references go."""
+    record = read(transaction, number)
+    if record.references > 1:
+        row = _row(record.form, record.references - 1, record.size, record.body)
+        transaction.put(RECORDS, NUMBER.pack(number), row)
+        return
+    if record.form == FORM_ROPE:
+        for piece in record.pieces:
+            if isinstance(piece, Blob):
+                blobs.drop(transaction, piece.hash)
+    transaction.delete(RECORDS, NUMBER.pack(number))
+
+
+def weight(transaction: Transaction, number: int) -> int:
+    """Return about how many bytes would become free if nothing else held this record."""
+    record = read(transaction, number)
+    total = len(record.body)
+    if record.form == FORM_ROPE:
+        for piece in record.pieces:
+            if isinstance(piece, Blob):
+                references, length = blobs.references_and_length(transaction, piece.hash)
+                if references <= 1:
+                    total += length
+    return total
