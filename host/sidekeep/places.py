@@ -54,6 +54,4 @@ def extension_folder(data_dir: str, extension: str) -> str:
 
 def store_folder(data_dir: str, extension: str, profile: str) -> str:
     """Return the folder of the store of an extension's profile (a checked word)."""
-    return os.path.join(
-        extension_folder(data_dir, extension), hash_of(profile.encode()).hex()[:32]
-    )
+    return os.path.join(extension_folder(data_dir, extension), hash_of(profile.encode()).hex()[:32])

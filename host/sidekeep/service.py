@@ -93,9 +93,7 @@ class StoredText(Cut):
 
     __slots__ = ("_blob", "_transaction")
 
-    def __init__(
-        self, path: tuple[str | int, ...], blob: Blob, transaction: Transaction
-    ) -> None:
+    def __init__(self, path: tuple[str | int, ...], blob: Blob, transaction: Transaction) -> None:
         super().__init__(path, len(blob.prefix) + blob.length)
         self._blob = blob
         self._transaction = transaction

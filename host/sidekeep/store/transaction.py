@@ -147,9 +147,7 @@ class Transaction:
                         break
                     yield key[1:], row
 
-    def first_row(
-        self, table: bytes, start: bytes
-    ) -> tuple[memoryview, memoryview] | None:
+    def first_row(self, table: bytes, start: bytes) -> tuple[memoryview, memoryview] | None:
         """Return the first ``(key, row)`` of a table from ``start`` on, or ``None``."""
         return next(self.rows(table, start), None)
 
