@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from sidekeep.store import verify
 from sidekeep.store.environment import Store
 
