@@ -94,7 +94,7 @@ class NativeHost:
         self._stderr = bytearray()
         self._process: subprocess.Popen[bytes] | None = None
         self._exit: Exit | None = None
-        self._killed_by_us = False
+        self._output_may_be_cut = False
         self._stopped = False
         self._input_closed_at: float | None = None
         self._write_lock = asyncio.Lock()
@@ -222,7 +222,7 @@ class NativeHost:
         """Send a signal, SIGKILL unless told otherwise. A host that has ended is left alone."""
         if self._exit is None:
             if number in {signal.SIGKILL, signal.SIGTERM}:
-                self._killed_by_us = True
+                self._output_may_be_cut = True
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
@@ -288,6 +288,20 @@ class NativeHost:
             self._stdin.close()
             self._writable.set()
 
+    def expect_cut_output(self) -> None:
+        """Accept that output ends inside a frame, as when the reader does not read any more."""
+        self._output_may_be_cut = True
+
+    async def disconnect(self) -> None:
+        """Close both pipes at once, as when the port is closed or the browser has crashed.
+
+        A frame the host was writing is cut off by that, which is no fault of the host.
+        """
+        self._output_may_be_cut = True
+        if not self._output_ended.is_set():
+            self._end_output()
+        await self.close_input()
+
     # Output
 
     def pause_reading(self) -> None:
@@ -309,26 +323,20 @@ class NativeHost:
         except BlockingIOError:
             return
         if not data:
-            self.pause_reading()
-            self._stdout.close()
             # A host that was killed may well stop inside a frame; one that ends by itself may not.
-            if self._decoder.rest and not self._killed_by_us:
+            if self._decoder.rest and not self._output_may_be_cut:
                 self.violated(
                     f"output ends inside a frame: {len(self._decoder.rest)} bytes are left, "
                     f"beginning {self._decoder.rest[:60]!r}"
                 )
-            self._output_ended.set()
-            self.on_output_end()
+            self._end_output()
             return
         self.bytes_received += len(data)
         try:
             bodies = self._decoder.feed(data)
         except FrameError as error:
             self.violated(str(error))
-            self.pause_reading()
-            self._stdout.close()
-            self._output_ended.set()
-            self.on_output_end()
+            self._end_output()
             return
         for body in bodies:
             self.largest_frame = max(self.largest_frame, len(body))
@@ -338,6 +346,12 @@ class NativeHost:
                 self.violated(f"a frame is {error}")
                 continue
             self.on_frame(value, body)
+
+    def _end_output(self) -> None:
+        self.pause_reading()
+        self._stdout.close()
+        self._output_ended.set()
+        self.on_output_end()
 
     def on_frame(self, value: Any, body: bytes) -> None:
         """Take in one frame that was received: its value and its text. Subclasses override it."""

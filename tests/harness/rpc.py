@@ -135,6 +135,18 @@ class RpcHost(NativeHost):
         assert isinstance(response, dict)
         return response
 
+    def take_unclaimed(self) -> list[dict[str, Any]]:
+        """Return all responses that belong to no call and have arrived already."""
+        taken = []
+        while not self._unclaimed.empty():
+            response = self._unclaimed.get_nowait()
+            if isinstance(response, dict):
+                taken.append(response)
+            else:
+                self._unclaimed.put_nowait(response)
+                break
+        return taken
+
     async def exchange(self, body: bytes, timeout: float = 30) -> dict[str, Any]:
         """Send ``body`` as one frame, whatever it holds, and return the response it causes."""
         await self.send_frame(body)
@@ -191,10 +203,14 @@ class RpcHost(NativeHost):
 
     async def _post(self, message: dict[str, Any], number: int) -> None:
         if self.window is not None and len(to_json(message)) > MESSAGE_LIMIT:
-            bodies = split_message(message, of := next(self._messages))
+            bodies = split_message(message, of := self.next_message())
             await self.send_parts(of, bodies, abandoned=self._pending[number].answer.done)
         else:
             await self.send_frame(to_json(message))
+
+    def next_message(self) -> int:
+        """Return the number for the next message in parts."""
+        return next(self._messages)
 
     async def send_parts(
         self, of: int, bodies: Sequence[bytes], abandoned: Callable[[], bool] = lambda: False
@@ -207,7 +223,7 @@ class RpcHost(NativeHost):
         assert window is not None, "the host did not grant parts"
 
         def may_go_on() -> bool:
-            return self._in_flight() < window or abandoned() or self._output_ended.is_set()
+            return self.in_flight < window or abandoned() or self._output_ended.is_set()
 
         for body in bodies:
             async with self._room:
@@ -219,7 +235,9 @@ class RpcHost(NativeHost):
                 self._sending[of] = (sent + 1, acknowledged)
             await self.send_frame(body)
 
-    def _in_flight(self) -> int:
+    @property
+    def in_flight(self) -> int:
+        """How many parts were sent and are not acknowledged yet."""
         return sum(sent - acknowledged for sent, acknowledged in self._sending.values())
 
     def _on_ack(self, ack: Any) -> None:
@@ -332,13 +350,8 @@ class RpcHost(NativeHost):
     def check(self) -> None:
         """Raise ``ViolationError`` if anything wrong was seen so far."""
         if self._output_ended.is_set():
-            left = []
-            while not self._unclaimed.empty():
-                left.append(self._unclaimed.get_nowait())
-            for message in left:
-                if not isinstance(message, HostGoneError):
-                    self.violated(f"a response nobody asked for: {str(message)[:300]}")
-            self._unclaimed.put_nowait(HostGoneError("the host closed its output"))
+            for message in self.take_unclaimed():
+                self.violated(f"a response nobody asked for: {str(message)[:300]}")
         super().check()
 
     def _spawn(self, work: Awaitable[None]) -> None:

@@ -12,14 +12,18 @@ import importlib.util
 import itertools
 import json
 import os
+import re
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .rpc import RpcHost
+import pytest
+
+from .rpc import RpcError, RpcHost
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTENSION_ID = "andamljdfjmkeeaoodefglpnfbaoklhh"
@@ -102,6 +106,29 @@ class SidekeepHost(RpcHost):
         count = result["bytes"]
         assert isinstance(count, int)
         return count
+
+
+@contextmanager
+def refused(kind: str) -> Iterator[pytest.ExceptionInfo[RpcError]]:
+    """Expect an error response of this kind, with the code that the protocol's table gives it."""
+    with pytest.raises(RpcError) as caught:
+        yield caught
+    assert_kind(caught.value, kind)
+
+
+def assert_kind(error: object, kind: str) -> None:
+    """Check that ``error`` is an error response of this kind, with its code and a sentence."""
+    assert isinstance(error, RpcError), error
+    assert error.kind == kind, error
+    assert error.code == error_codes()[kind], error
+    assert error.message.strip()
+
+
+@cache
+def error_codes() -> dict[str, int]:
+    """Return the table of errors in ``docs/protocol.md``: kind to code."""
+    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    return {kind: int(code) for code, kind in re.findall(r"^\| (-\d+) \| `(\w+)`", text, re.M)}
 
 
 @dataclass
