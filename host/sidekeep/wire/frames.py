@@ -1,0 +1,78 @@
+"""Frames of native messaging: a 32-bit length in native byte order, then that many bytes.
+
+Rules of this module:
+
+* Pure functions over bytes; nothing here reads or writes a descriptor.
+* Memory grows with what has arrived, never with what a length promises.
+* An input that ends between frames and one that dies inside a frame are told apart.
+
+The limits come from what the browsers allow (docs/protocol.md, "Frames").
+"""
+
+from __future__ import annotations
+
+from sys import byteorder
+
+HEADER_BYTES = 4
+LARGEST_INCOMING = 67_108_864
+"""Bytes of the largest body an extension may send; beyond it the framing is taken for lost."""
+LARGEST_OUTGOING = 1_048_576
+"""Bytes of the largest body a browser accepts; one byte more closes the port."""
+
+
+def header(length: int) -> bytes:
+    """Return the four bytes that announce a body of ``length`` bytes."""
+    return length.to_bytes(HEADER_BYTES, byteorder)
+
+
+class FrameReader:
+    """Cuts a stream of bytes into the bodies of its frames.
+
+    ``lost`` is ``None`` or the length that no sender of frames can have meant; from then on
+    nothing more is read, since nobody knows where the next frame starts.
+    """
+
+    __slots__ = ("_buffer", "_needed", "lost")
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._needed = HEADER_BYTES
+        self.lost: int | None = None
+
+    @property
+    def inside_frame(self) -> bool:
+        """Whether a frame has begun and has not ended: an end of input now cuts it."""
+        return bool(self._buffer)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take the next bytes of the stream and return the bodies that are now complete."""
+        if self.lost is not None:
+            return []
+        if self._buffer:
+            self._buffer += data
+            if len(self._buffer) < self._needed:
+                return []
+            data = bytes(self._buffer)
+            self._buffer = bytearray()
+        bodies: list[bytes] = []
+        start = 0
+        size = len(data)
+        while True:
+            body = start + HEADER_BYTES
+            if body > size:
+                needed = HEADER_BYTES
+                break
+            length = int.from_bytes(data[start:body], byteorder)
+            if length > LARGEST_INCOMING:
+                self.lost = length
+                return bodies
+            end = body + length
+            if end > size:
+                needed = HEADER_BYTES + length
+                break
+            bodies.append(data[body:end])
+            start = end
+        if start < size:
+            self._buffer += data[start:] if start else data
+            self._needed = needed
+        return bodies
