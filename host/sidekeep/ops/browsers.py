@@ -134,7 +134,7 @@ def find_targets(
     system.
     """
     by_name = {browser.name: browser for browser in table}
-    chosen = [_named(name, by_name) for name in names] if names else list(table)
+    chosen = named_browsers(table, names) if names else list(table)
     found: list[Target] = []
     for browser in chosen:
         present = [place for place in browser.places if place.root.is_dir()]
@@ -150,15 +150,16 @@ def find_targets(
     return _without_doubles(found)
 
 
-def _named(name: str, by_name: dict[str, Browser]) -> Browser:
-    browser = by_name.get(name.lower())
-    if browser is None or not browser.places:
-        why = (
-            "is not in the table of browsers" if browser is None else "is not made for this system"
-        )
-        names = ", ".join(known.name for known in by_name.values() if known.places)
-        raise InvalidParams(f"The browser {name!r} {why}.", next=f"Known names: {names}.")
-    return browser
+def named_browsers(table: Sequence[Browser], names: Sequence[str]) -> list[Browser]:
+    """Return the browsers of these names; ``InvalidParams`` for one that this system has not."""
+    known = {browser.name: browser for browser in table if browser.places}
+    for name in names:
+        if name.lower() not in known:
+            raise InvalidParams(
+                f"{name!r} is no browser that Sidekeep knows on this system.",
+                next=f"Known names: {', '.join(known)}.",
+            )
+    return [known[name.lower()] for name in names]
 
 
 def _second_targets(browser: Browser, by_name: dict[str, Browser]) -> list[Target]:

@@ -14,16 +14,15 @@ from pathlib import Path
 
 from sidekeep.errors import UnavailableError
 from sidekeep.ops.files import make_folder, same_file, write_atomically
-from sidekeep.ops.ids import CHROMIUM, family_of
+from sidekeep.ops.ids import CHROMIUM
 from sidekeep.ops.launcher import Launch, launcher_text
 from sidekeep.ops.manifests import write_manifest
 from sidekeep.ops.models import ConfigFile, Registered, Registrations, to_bytes
+from sidekeep.ops.places import MANIFEST_FILE, Places
 from sidekeep.ops.plan import Plan
-from sidekeep.ops.probe import Caller, outcome
 from sidekeep.ops.program import remove_unused
+from sidekeep.ops.proof import WORKS, prove_launcher, prove_manifest
 from sidekeep.ops.report import Row
-
-WORKS = "works: kept a value over a kill and a new start"
 
 
 @dataclass
@@ -77,27 +76,28 @@ def carry_out(plan: Plan) -> Report:
 def _try_before_switching(plan: Plan, config: bytes) -> None:
     """Prove the new program with the new configuration through a launcher that nobody else uses."""
     places = plan.places
-    folder = Path(tempfile.mkdtemp(prefix=".try-", dir=places.program))
+    folder = Path(tempfile.mkdtemp(prefix=".try-", dir=places.apps))
     try:
         trial_config = folder / "config.json"
         trial_config.write_bytes(config)
         trial = folder / "sidekeep-host"
         trial.write_bytes(launcher_text(plan.launch, "start.py", [str(trial_config)]))
         trial.chmod(0o755)
-        for extension in plan.extensions:
-            problem = outcome(trial, Caller(extension, trial), places.home, plan.data_dir)
-            if problem:
-                raise UnavailableError(
-                    f"The new program does not work: {problem}. Nothing was registered or changed.",
-                    next="Mend the cause and run install.sh again.",
-                )
+        problem = prove_launcher(
+            trial, folder / MANIFEST_FILE, plan.extensions, places.home, plan.data_dir
+        )
+        if problem:
+            raise UnavailableError(
+                f"The new program does not work: {problem}. Nothing was registered or changed.",
+                next="Mend the cause and run install.sh again.",
+            )
     finally:
         shutil.rmtree(folder)
 
 
 def _install_command(plan: Plan, report: Report) -> None:
     places = plan.places
-    write_atomically(places.command, command_text(plan.launch, places.program), 0o755)
+    write_atomically(places.command, command_text(plan.launch, places), 0o755)
     link = places.command_link
     if link.is_symlink() and link.readlink() == places.command:
         return
@@ -115,9 +115,9 @@ def _install_command(plan: Plan, report: Report) -> None:
         )
 
 
-def command_text(launch: Launch, program: Path) -> bytes:
-    """Return the launcher of the ``sidekeep`` command; it is told its program home."""
-    return launcher_text(launch, "command.py", [str(program)])
+def command_text(launch: Launch, places: Places) -> bytes:
+    """Return the launcher of the ``sidekeep`` command; it is told its system and program home."""
+    return launcher_text(launch, "command.py", [places.system, str(places.program)])
 
 
 def _record(plan: Plan) -> None:
@@ -137,35 +137,25 @@ def _record(plan: Plan) -> None:
 
 def _prove(plan: Plan, report: Report) -> None:
     """Start the host from each manifest's own path as its browser would."""
+    places = plan.places
     for target in plan.targets:
-        problem = prove_target(plan, target.manifest, target.family)
+        problem = prove_manifest(
+            target.manifest, target.family, plan.extensions, places.home, plan.data_dir
+        )
         report.rows.append(
             Row(target.title, str(target.manifest), problem or WORKS, good=not problem)
         )
     if not plan.targets:
-        caller = Caller(plan.extensions[0], plan.places.launcher)
-        problem = outcome(plan.places.launcher, caller, plan.places.home, plan.data_dir)
-        report.rows.append(
-            Row("no browser", str(plan.places.launcher), problem or WORKS, good=not problem)
+        launcher = places.launcher
+        problem = prove_launcher(
+            launcher,
+            launcher.parent / MANIFEST_FILE,
+            plan.extensions,
+            places.home,
+            plan.data_dir,
         )
+        report.rows.append(Row("no browser", str(launcher), problem or WORKS, good=not problem))
     report.rows += [
         Row(f"{sandbox.title} ({sandbox.kind})", str(sandbox.root), sandbox.advice, good=None)
         for sandbox in plan.sandboxes
     ]
-
-
-def prove_target(plan: Plan, manifest: Path, family: str) -> str:
-    """Return why the host behind ``manifest`` does not work for each of its ids, or nothing."""
-    for extension in plan.extensions:
-        if family_of(extension) == family:
-            problem = _prove_caller(plan, manifest, extension)
-            if problem:
-                return f"{extension}: {problem}"
-    return ""
-
-
-def _prove_caller(plan: Plan, manifest: Path, extension: str) -> str:
-    import json
-
-    launcher = Path(json.loads(manifest.read_bytes())["path"])
-    return outcome(launcher, Caller(extension, manifest), plan.places.home, plan.data_dir)

@@ -41,18 +41,21 @@ def write_manifest(target: Target, launcher: Path, extensions: Iterable[str]) ->
     return write_atomically(target.manifest, content)
 
 
+def read_manifest(path: Path, family: str) -> Manifest:
+    """Return the manifest at ``path``; raises what ``check_manifest`` turns into sentences."""
+    return manifest_model(family).model_validate(json.loads(path.read_bytes()))
+
+
 def check_manifest(path: Path, family: str) -> list[str]:
     """Return, in sentences, what a browser of ``family`` would refuse in this manifest."""
     try:
-        content = json.loads(path.read_bytes())
+        manifest = read_manifest(path, family)
     except OSError as error:
         return [f"cannot be read: {error.strerror}"]
-    except ValueError as error:
-        return [f"is not plain JSON: {error}"]
-    try:
-        manifest = manifest_model(family).model_validate(content)
     except ValidationError as error:
         return sentences(error)
+    except ValueError as error:
+        return [f"is not plain JSON: {error}"]
     problems = []
     if manifest.name != path.stem:
         problems.append(f"name: {manifest.name!r} is not the file's name")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sidekeep.errors import UnavailableError
@@ -31,6 +31,10 @@ class Places:
     home: Path
     program: Path
     config_bases: tuple[Path, ...]
+
+    def with_program(self, program: Path) -> Places:
+        """Return the same places around another program home."""
+        return replace(self, program=program)
 
     @property
     def apps(self) -> Path:

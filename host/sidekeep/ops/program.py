@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import py_compile
+import re
 import shutil
 import subprocess
 import sys
@@ -177,8 +178,8 @@ def _hash(file: Path) -> str:
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Return ``1.10.2`` as a tuple that sorts by age."""
-    return tuple(int(part) for part in version.split("."))
+    """Return the numbers of a version like ``1.10.2``, which sort by age."""
+    return tuple(int(digits) for digits in re.findall(r"\d+", version))
 
 
 def refuse_downgrade(installed: str) -> None:

@@ -6,6 +6,7 @@ plain lines that nothing wraps or cuts, so that they can be searched.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,5 +50,6 @@ def _show_rich(rows: Sequence[Row], headings: tuple[str, str, str], stream: Text
         table.add_column(heading, overflow="fold")
     styles = {True: "green", False: "bold red", None: "yellow"}
     for row in rows:
-        table.add_row(Text(row.title), Text(row.file), Text(row.result, style=styles[row.good]))
+        file = row.file.replace(os.environ.get("HOME", "~"), "~", 1)  # leaves room for the rest
+        table.add_row(Text(row.title), Text(file), Text(row.result, style=styles[row.good]))
     Console(file=stream).print(table)
