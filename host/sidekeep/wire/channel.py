@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from sidekeep.errors import InvalidRequest, SidekeepError, TooLargeError
 from sidekeep.wire import rpc
@@ -29,7 +30,9 @@ from sidekeep.wire.input import Input
 from sidekeep.wire.messages import Call, Pieces
 from sidekeep.wire.outbox import Outbox
 from sidekeep.wire.output import Output
-from sidekeep.wire.parts_in import Assembler
+
+if TYPE_CHECKING:
+    from sidekeep.wire.parts_in import Assembler
 
 EXIT_FRAMING_LOST = 2
 
@@ -44,7 +47,7 @@ class Channel:
     def __init__(self, input_fd: int, output_fd: int) -> None:
         self._input = Input(input_fd)
         self._outbox = Outbox(Output(output_fd, self._input), self._input)
-        self._assembler = Assembler()
+        self._assembler: Assembler | None = None
         self.forbid: SidekeepError | None = None
 
     # Input
@@ -91,7 +94,7 @@ class Channel:
         calls = []
         for element in rpc.read(body):
             if isinstance(element, rpc.Acknowledgement):
-                self._outbox.streams.acknowledge(element.of, element.i)
+                self._outbox.acknowledged(element.of, element.i)
                 continue
             outcome = self._take_part(element) if isinstance(element, rpc.Part) else element
             if isinstance(outcome, Call):
@@ -105,8 +108,12 @@ class Channel:
         return calls
 
     def _take_part(self, part: rpc.Part) -> Call | rpc.Refusal | None:
-        if not self._outbox.streams.window:
+        if not self._outbox.window:
             return rpc.Refusal(b"null", InvalidRequest("Parts were not granted."))
+        if self._assembler is None:  # no part comes before the first reply has left
+            from sidekeep.wire.parts_in import Assembler
+
+            self._assembler = Assembler()
         place, element = self._assembler.take(part)
         if place is not None:
             self._outbox.acknowledge(*place)
@@ -116,7 +123,7 @@ class Channel:
 
     def grant_parts(self, window: int) -> None:
         """Allow parts in both directions, ``window`` of them unacknowledged."""
-        self._outbox.streams.window = window
+        self._outbox.window = window
 
     def reply(
         self, call: Call, result: Pieces | bytes, release: Callable[[], None] | None = None

@@ -44,6 +44,11 @@ class FrameReader:
         """Whether a frame has begun and has not ended: an end of input now cuts it."""
         return bool(self._buffer)
 
+    @property
+    def missing(self) -> int:
+        """How many bytes the frame that has begun still lacks, as far as that is known."""
+        return self._needed - len(self._buffer) if self._buffer else 0
+
     def feed(self, data: bytes) -> list[bytes]:
         """Take the next bytes of the stream and return the bodies that are now complete."""
         if self.lost is not None:

@@ -14,28 +14,38 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from sidekeep.errors import SidekeepError, TooLargeError
+from sidekeep.errors import InternalError, SidekeepError, TooLargeError
 from sidekeep.wire import rpc
 from sidekeep.wire.frames import LARGEST_OUTGOING
 from sidekeep.wire.input import Input
 from sidekeep.wire.messages import Pieces
 from sidekeep.wire.output import Output
-from sidekeep.wire.parts_out import SMALL_BYTES, Outgoing, Stream
 from sidekeep.wire.strict import encode
 
+if TYPE_CHECKING:
+    from sidekeep.wire.parts_out import Outgoing, Stream
+
+SMALL_BYTES = 262_144
+"""With parts granted, a message whose JSON text is no longer than this travels in one frame."""
 ARRAY_BYTES = 262_144
 """An array of responses that has reached this size leaves; browsers are slow above it."""
 _BRACKETS = 2
+_SURELY_SMALL = SMALL_BYTES - 2_048  # an id has at most 1,024 bytes
 
 
 class Outbox:
-    """The outgoing direction of a channel. ``streams``: the messages that travel in parts."""
+    """The outgoing direction of a channel.
+
+    ``window``: how many parts may be unacknowledged; 0 as long as parts are not granted.
+    """
 
     def __init__(self, output: Output, source: Input) -> None:
         self._output = output
         self._input = source
-        self.streams = Outgoing()
+        self.window = 0
+        self._streams: Outgoing | None = None  # made when the first big message comes
         self._queue: deque[bytes | Stream] = deque()
         self._array: list[bytes] = []
         self._array_bytes = 0
@@ -57,8 +67,14 @@ class Outbox:
             if release is not None:
                 release()
             return
-        pieces: Pieces = [result] if isinstance(result, bytes) else result
-        pieces = [b'{"jsonrpc":"2.0","id":%b,"result":' % name, *pieces, b"}"]
+        if isinstance(result, bytes):
+            if len(result) <= _SURELY_SMALL:
+                self._put(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (name, result), batch=batch)
+                if release is not None:
+                    release()
+                return
+            result = [result]
+        pieces: Pieces = [b'{"jsonrpc":"2.0","id":%b,"result":' % name, *result, b"}"]
         try:
             message = self._compose(name, pieces, release)
         except SidekeepError as error:
@@ -98,9 +114,12 @@ class Outbox:
         ``release`` is taken care of also where this raises.
         """
         size = sum(len(piece) if isinstance(piece, bytes) else piece.length for piece in pieces)
-        in_parts = self.streams.window > 0 and size > SMALL_BYTES
-        if in_parts:
-            return self.streams.add(name, pieces, release)
+        if self.window and size > SMALL_BYTES:
+            if self._streams is None:
+                from sidekeep.wire.parts_out import Outgoing
+
+                self._streams = Outgoing(self.window)
+            return self._streams.add(name, pieces, release)
         try:
             if size > LARGEST_OUTGOING - _BRACKETS:
                 raise TooLargeError(
@@ -148,10 +167,12 @@ class Outbox:
             self._close_array()
         if self._queue:
             self._write_queue()
-        while self.streams.ready:
-            self._write_part()
+        streams = self._streams
+        while streams is not None and streams.ready:
+            self._write_part(streams)
             if self._barrier is not None and self._barrier.finished:
                 self._barrier = None
+            if self._queue:
                 self._write_queue()
             if self._input.frames or self._input.wait(0):
                 break
@@ -169,58 +190,68 @@ class Outbox:
             message = self._queue.popleft()
             if isinstance(message, bytes):
                 frames.append(message)
-                continue
-            self.streams.start(message)
-            if message.name is None and not message.finished:
-                self._barrier = message
+            elif self._streams is not None and not message.finished:
+                self._streams.start(message)
+                if message.name is None:
+                    self._barrier = message
         if frames:
             self._output.write_frames(frames)
 
-    def _write_part(self) -> None:
-        stream = self.streams.turn()
+    def _write_part(self, streams: Outgoing) -> None:
+        stream = streams.turn()
         try:
             body = stream.next_body()
         except SidekeepError as error:
-            self._give_up(stream, error)
+            self._give_up(streams, stream, error)
             return
+        except BaseException:
+            self._give_up(streams, stream, InternalError("A stored string could not be read."))
+            raise
         self._output.write_part(body)
-        self.streams.wrote(stream)
+        streams.wrote(stream)
 
-    def _give_up(self, stream: Stream, error: SidekeepError) -> None:
+    def _give_up(self, streams: Outgoing, stream: Stream, error: SidekeepError) -> None:
         """End a message whose cuts cannot be read with the error of its request."""
-        self.streams.drop(stream)
+        streams.drop(stream)
         error.data.setdefault("of", stream.number)
         self._queue.appendleft(rpc.failure(stream.name or b"null", error))
         if self._barrier is stream:
             self._barrier = None
-        if self._barrier is None:
-            self._write_queue()
 
     def _drop(self) -> None:
         """Forget everything: nobody reads it any more."""
         self._queue.clear()
         self._array = []
         self._barrier = None
-        self.streams.drop_all()
+        if self._streams is not None:
+            self._streams.drop_all()
 
-    # Cuts that are still to be read
+    # Messages in parts that are under way
+
+    def acknowledged(self, of: int, part: int) -> None:
+        """Take the other side's acknowledgement of a part and all before it."""
+        if self._streams is not None:
+            self._streams.acknowledge(of, part)
 
     @property
     def streaming(self) -> bool:
         """Whether some message still has cuts to be read."""
-        return bool(self.streams.unread())
+        return self._streams is not None and bool(self._streams.unread())
 
     @property
     def oldest_stream_age(self) -> float:
         """Seconds for which the stream that waits the longest has made no progress, else 0.0."""
-        return monotonic() - min(
-            (stream.touched for stream in self.streams.unread()), default=monotonic()
-        )
+        unread = [] if self._streams is None else self._streams.unread()
+        if not unread:
+            return 0.0
+        return monotonic() - min(stream.touched for stream in unread)
 
     def materialise(self) -> None:
         """Read all pending cuts into memory and let go what they hold on to."""
-        for stream in self.streams.unread():
+        if self._streams is None:
+            return
+        for stream in self._streams.unread():
             try:
                 stream.materialise()
             except SidekeepError as error:
-                self._give_up(stream, error)
+                self._give_up(self._streams, stream, error)

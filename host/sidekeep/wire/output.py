@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 
 from sidekeep.errors import InternalError
 from sidekeep.wire.frames import LARGEST_OUTGOING, header
@@ -27,11 +28,15 @@ class Output:
     def __init__(self, descriptor: int, source: Input) -> None:
         self._descriptor = descriptor
         self._input = source
+        self._poll: Callable[[int], list[tuple[int, int]]] | None = None
         self.gone = False
         os.set_blocking(descriptor, True)
 
     def write_frames(self, bodies: list[bytes]) -> None:
         """Write each of ``bodies`` as a frame, with one call to the system if they are small."""
+        if len(bodies) == 1:
+            self._write([_checked_header(len(bodies[0])) + bodies[0]])
+            return
         gathered: list[bytes] = []
         size = 0
         for body in bodies:
@@ -54,10 +59,11 @@ class Output:
         left = sum(map(len, buffers))
         try:
             if left <= _NEVER_BLOCKS_BYTES and self._writable(0):
-                left -= os.writev(self._descriptor, buffers)
+                written = self._write_some(buffers)
+                left -= written
                 if not left:
                     return
-                buffers = _after(buffers, sum(map(len, buffers)) - left)
+                buffers = _after(buffers, written)
             self._input.lend()
             try:
                 while left:
@@ -78,11 +84,13 @@ class Output:
             return 0
 
     def _writable(self, milliseconds: int) -> bool:
-        from select import POLLOUT, poll
+        if self._poll is None:
+            from select import POLLOUT, poll
 
-        poller = poll()
-        poller.register(self._descriptor, POLLOUT)
-        return bool(poller.poll(milliseconds))
+            poller = poll()
+            poller.register(self._descriptor, POLLOUT)
+            self._poll = poller.poll
+        return bool(self._poll(milliseconds))
 
 
 def _checked_header(length: int) -> bytes:

@@ -21,8 +21,6 @@ from sidekeep.wire.cutting import PIECE_BYTES, border
 from sidekeep.wire.messages import Cut, Pieces
 from sidekeep.wire.strict import encode
 
-SMALL_BYTES = 262_144
-"""A message whose JSON text is no longer than this travels in one frame."""
 INLINE_BYTES = 65_536
 """A string whose JSON text is no longer than this stays in the text."""
 
@@ -57,7 +55,7 @@ class Stream:
         self,
         number: int,
         name: bytes | None,
-        pieces: Pieces,
+        layout: tuple[list[bytes], list[Cut], list[bytes]],
         release: Callable[[], None] | None,
     ) -> None:
         self.number = number
@@ -68,7 +66,7 @@ class Stream:
         self.touched = monotonic()
         self._release = release
         self._final = False
-        text, cuts, paths = _lay_out(pieces)
+        text, cuts, paths = layout
         self._readers = [_read(cut) for cut in cuts]
         self._bodies = self._make(text, paths, [cut.length for cut in cuts])
         self.unread = bool(cuts)
@@ -221,35 +219,42 @@ def _held(pieces: list[bytes]) -> Generator[bytes, None, None]:
 
 
 class Outgoing:
-    """All outgoing messages in parts, and how many parts may still be sent.
+    """All outgoing messages in parts.
 
-    ``window``: how many parts may be unacknowledged, over all messages; 0 as long as parts are not
-    granted.
+    ``window``: how many parts may be unacknowledged, over all messages.
     """
 
-    def __init__(self) -> None:
-        self.window = 0
+    def __init__(self, window: int) -> None:
+        self._window = window
         self._numbered = 0
         self._streams: dict[int, Stream] = {}
         self._turns: deque[Stream] = deque()
         self._unacknowledged = 0
 
     def add(self, name: bytes | None, pieces: Pieces, release: Callable[[], None] | None) -> Stream:
-        """Return a new stream. Nothing of it is sent before ``start``."""
+        """Return a new stream. Nothing of it is sent before ``start``.
+
+        Raises what reading a short cut raises, after ``release`` was called.
+        """
+        try:
+            layout = _lay_out(pieces)
+        except BaseException:
+            if release is not None:
+                release()
+            raise
         self._numbered += 1
-        stream = Stream(self._numbered, name, pieces, release)
+        stream = Stream(self._numbered, name, layout, release)
         self._streams[stream.number] = stream
         return stream
 
     def start(self, stream: Stream) -> None:
         """Let the parts of ``stream`` take their turns."""
-        if not stream.finished:
-            self._turns.append(stream)
+        self._turns.append(stream)
 
     @property
     def ready(self) -> bool:
         """Whether a part may be sent now."""
-        return bool(self._turns) and self._unacknowledged < self.window
+        return bool(self._turns) and self._unacknowledged < self._window
 
     def turn(self) -> Stream:
         """Return the stream whose part is sent next."""
