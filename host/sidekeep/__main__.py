@@ -1,7 +1,7 @@
 """The process that a browser starts.
 
-``main([program, config path, browser arguments…])``. Nothing is imported before the first reply that
-it does not need, and standard output is out of everybody's reach before anything can print.
+``main([program, config path, browser arguments…])``. Nothing is imported before the first reply
+that it does not need, and standard output is out of everybody's reach before anything can print.
 """
 
 from __future__ import annotations

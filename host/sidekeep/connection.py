@@ -16,45 +16,49 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from sidekeep import __version__, service
+from sidekeep import __version__, handshake
 from sidekeep.config import HostConfig
 from sidekeep.errors import (
     ConflictError,
     DiskFullError,
     InternalError,
-    InvalidParams,
     InvalidRequest,
     MethodNotFound,
     QuotaError,
     SidekeepError,
     UnavailableError,
 )
-from sidekeep.places import checked_word, store_folder
+from sidekeep.places import store_folder
 from sidekeep.wire.channel import Channel
 from sidekeep.wire.messages import Call, Pieces
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sidekeep.model.frame import Expiry
-    from sidekeep.service import Prepared
+    from sidekeep.model.frame import Expiry, Frame
+    from sidekeep.service import Method, Prepared
     from sidekeep.store.environment import Store
     from sidekeep.store.transaction import Transaction
 
+T = TypeVar("T")
+
 SNAPSHOT_SECONDS = 2.0
-MOST_WINDOW = 64
 
 
-class _Task(NamedTuple):
+class _Task:
     """A call that is ready to run: a reading with its parameters, or a prepared mutation."""
 
-    call: Call
-    method: service.Method
-    params: object
-    mutation: Prepared | None
+    __slots__ = ("call", "method", "mutation", "params")
+
+    def __init__(
+        self, call: Call, method: Method, params: object, mutation: Prepared | None
+    ) -> None:
+        self.call = call
+        self.method = method
+        self.params = params
+        self.mutation = mutation
 
 
 class _Snapshot:
@@ -112,32 +116,51 @@ class Connection:
         """Handle the calls of one frame in order."""
         tasks: list[_Task] = []
         for call in calls:
-            try:
-                if call.method == "host.hello":
-                    self._channel.reply(call, [self._hello(call)])
-                elif self._store is None and self._problem is None:
-                    raise InvalidRequest(
-                        "The first request must be host.hello.", next="send host.hello first"
-                    )
-                elif call.method == "host.ping":
-                    self._channel.reply(call, b"{}")
-                elif call.method == "host.status":
-                    self._channel.reply(call, [self._status()])
-                else:
-                    tasks.append(self._task(call))
-            except Exception as error:
-                self._channel.fail(call, reported(error))
+            outcome = outcome_of(self._prepare, call)
+            if isinstance(outcome, _Task):
+                tasks.append(outcome)
+            else:
+                self._answer(call, outcome)
         if tasks:
             self._run(tasks)
 
+    def _answer(
+        self,
+        call: Call,
+        outcome: Pieces | SidekeepError,
+        release: Callable[[], None] | None = None,
+    ) -> None:
+        if isinstance(outcome, SidekeepError):
+            self._channel.fail(call, outcome)
+            if release is not None:
+                release()
+        else:
+            self._channel.reply(call, outcome, release)
+
+    def _prepare(self, call: Call) -> _Task | Pieces:
+        """Answer a call that needs no transaction; make the others ready to run."""
+        if call.method == "host.hello":
+            return [self._hello(call)]
+        if self._store is None and self._problem is None:
+            raise InvalidRequest(
+                "The first request must be host.hello.", next="send host.hello first"
+            )
+        if call.method == "host.ping":
+            return [b"{}"]
+        if call.method == "host.status":
+            return [self._status()]
+        return self._task(call)
+
     def _task(self, call: Call) -> _Task:
         """Check a call and do all of its work that needs no transaction."""
+        from sidekeep import service
+
         method = service.METHODS.get(call.method)
         if method is None:
             raise MethodNotFound(f"There is no method {call.method[:64]!r}.")
         if self._problem is not None:
             raise self._problem
-        params = service.decode(call, method.params)
+        params = handshake.decode(call, method.params)
         mutation = method.prepare(params, call.holes) if method.prepare else None
         return _Task(call, method, params, mutation)
 
@@ -147,111 +170,80 @@ class Connection:
         if all(task.mutation is None for task in tasks):
             self._read(store, tasks)
             return
-        try:
-            outcomes = store.write(lambda transaction: self._attempt(transaction, tasks))
-        except (DiskFullError, QuotaError) as error:
-            if len(tasks) == 1:
-                self._channel.fail(tasks[0].call, error)
-                return
+        outcomes = outcome_of(store.write, lambda transaction: self._attempt(transaction, tasks))
+        if isinstance(outcomes, list):
+            for task, outcome in zip(tasks, outcomes, strict=True):
+                self._answer(task.call, outcome)
+        elif isinstance(outcomes, (DiskFullError, QuotaError)) and len(tasks) > 1:
             for task in tasks:
                 self._run([task])
-            return
-        except Exception as error:
-            reason = reported(error)
+        else:
             for task in tasks:
                 if task.mutation is not None:
-                    self._channel.fail(task.call, reason)
+                    self._channel.fail(task.call, outcomes)
             self._read(store, [task for task in tasks if task.mutation is None])
-            return
-        for task, outcome in zip(tasks, outcomes, strict=True):
-            if isinstance(outcome, SidekeepError):
-                self._channel.fail(task.call, outcome)
-            else:
-                self._channel.reply(task.call, outcome)
 
     def _read(self, store: Store, tasks: list[_Task]) -> None:
-        if not tasks:
-            return
-        try:
-            snapshot = _Snapshot(store)
-        except Exception as error:
-            reason = reported(error)
-            for task in tasks:
-                self._channel.fail(task.call, reason)
-            return
+        snapshot = outcome_of(_Snapshot, store)
         for task in tasks:
-            try:
-                assert task.method.read is not None
-                pieces = task.method.read(snapshot.transaction, task.params)
-            except Exception as error:
-                self._channel.fail(task.call, reported(error))
-            else:
-                self._channel.reply(task.call, pieces, snapshot.use())
-        snapshot.release()
+            if isinstance(snapshot, SidekeepError):
+                self._channel.fail(task.call, snapshot)
+                continue
+            assert task.method.read is not None
+            outcome = outcome_of(task.method.read, snapshot.transaction, task.params)
+            self._answer(task.call, outcome, snapshot.use())
+        if isinstance(snapshot, _Snapshot):
+            snapshot.release()
 
     def _attempt(
         self, transaction: Transaction, tasks: list[_Task]
     ) -> list[Pieces | SidekeepError]:
         """Run the calls of a frame in a write transaction; one outcome for each."""
-        from sidekeep.model.frame import Frame
+        from sidekeep.model.frame import Expiry, Frame
         from sidekeep.store.environment import LmdbError
 
         frame = Frame(transaction, self._client)
         outcomes: list[Pieces | SidekeepError] = []
         for task in tasks:
-            try:
-                if task.mutation is not None:
-                    outcomes.append([frame.mutate(task.mutation, task.call.op)])
-                else:
-                    assert task.method.read is not None
-                    # Read now: what lies in the file may be gone when the reply is sent.
-                    pieces = task.method.read(transaction, task.params)
-                    outcomes.append(
-                        [
-                            piece if isinstance(piece, bytes) else service.in_memory(piece)
-                            for piece in pieces
-                        ]
-                    )
-            except LmdbError:  # concerns the whole transaction: a full map, a full disk
-                raise
-            except Exception as error:
-                outcomes.append(reported(error))
+            # An error of LMDB concerns the whole transaction: a full map, a full disk.
+            outcome = outcome_of(self._carry_out, frame, task, let_pass=LmdbError)
+            outcomes.append(outcome)
         frame.finish()
-        if self._expiry is not None:
-            self._expiry.look(transaction)
+        if self._expiry is None:
+            self._expiry = Expiry()
+        self._expiry.look(transaction)
         return outcomes
+
+    def _carry_out(self, frame: Frame, task: _Task) -> Pieces:
+        from sidekeep.service import in_memory
+
+        if task.mutation is not None:
+            return [frame.mutate(task.mutation, task.call.op)]
+        assert task.method.read is not None
+        # Read at once: what lies in the file may be gone when the reply is sent.
+        return [
+            piece if isinstance(piece, bytes) else in_memory(piece)
+            for piece in task.method.read(frame.transaction, task.params)
+        ]
 
     def _hello(self, call: Call) -> bytes:
         """Open the store and answer the hello."""
         if self._store is not None:
             raise ConflictError("This connection has already said hello.")
-        hello: service.Hello = service.decode(call, service.Hello)
-        if hello.protocol != service.PROTOCOL:
-            raise UnavailableError(
-                f"This host speaks protocol {service.PROTOCOL}, not {hello.protocol}.",
-                next="update Sidekeep or the extension, whichever is older",
-                protocol=service.PROTOCOL,
-            )
-        profile = checked_word("profile", hello.profile)
-        for name in ("run", "client"):
-            word = getattr(hello, name)
-            if word is not None:
-                checked_word(name, word)
-        if hello.parts is not None and hello.parts.window < 1:
-            raise InvalidParams("parts.window must be 1 or more.")
-        store = self._open(profile)
+        hello = handshake.read(call)
+        store = self._open(hello.profile)
         self._client = hello.client
         answer: dict[str, object] = {
-            "protocol": service.PROTOCOL,
+            "protocol": handshake.PROTOCOL,
             "host": {"name": "sidekeep", "version": __version__, "pid": os.getpid()},
-            "features": service.FEATURES,
+            "features": handshake.FEATURES,
             "store": store.about.epoch,
         }
         with store.read() as transaction:
             answer["seq"] = {"local": transaction.head.seq}
             answer["conversation"] = store.live_conversation(transaction)
         if hello.parts is not None:
-            window = min(hello.parts.window, MOST_WINDOW)
+            window = min(hello.parts.window, handshake.MOST_WINDOW)
             self._channel.grant_parts(window)
             answer["parts"] = {"window": window}
         answer["notices"] = []
@@ -259,7 +251,6 @@ class Connection:
 
     def _open(self, profile: str) -> Store:
         try:
-            from sidekeep.model.frame import Expiry
             from sidekeep.store.environment import Store
         except ImportError as error:
             self._problem = UnavailableError(
@@ -281,14 +272,13 @@ class Connection:
         store.before_growth.append(self._channel.materialise)
         self._problem = None
         self._store = store
-        self._expiry = Expiry()
         return store
 
     def _status(self) -> bytes:
         answer: dict[str, object] = {"health": "good"}
         versions: dict[str, object] = {
             "sidekeep": __version__,
-            "protocol": service.PROTOCOL,
+            "protocol": handshake.PROTOCOL,
             "python": sys.version.split()[0],
             "msgspec": msgspec.__version__,
         }
@@ -308,14 +298,25 @@ class Connection:
         return msgspec.json.encode(answer)
 
 
-def reported(error: Exception) -> SidekeepError:
-    """Return the error that the caller gets; one that is the host's fault is told on stderr."""
-    if isinstance(error, SidekeepError):
-        return error
-    import traceback
+def outcome_of(
+    work: Callable[..., T], *arguments: object, let_pass: type[Exception] | tuple[()] = ()
+) -> T | SidekeepError:
+    """Return what ``work(*arguments)`` returns, or the error that the caller is to get.
 
-    traceback.print_exception(error, file=sys.stderr)
-    return InternalError(
-        f"The host failed ({type(error).__name__}); the call had no effect.",
-        next="report this, with what the host printed on standard error",
-    )
+    This is the border of a call: an error that is the host's own fault is told on standard error
+    and answered as ``internal``, and the next call is served. ``let_pass``: raised as it is.
+    """
+    try:
+        return work(*arguments)
+    except SidekeepError as error:
+        return error
+    except let_pass:
+        raise
+    except Exception as error:  # noqa: BLE001 - see above
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+        return InternalError(
+            f"The host failed ({type(error).__name__}); the call had no effect.",
+            next="report this, with what the host printed on standard error",
+        )

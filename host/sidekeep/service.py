@@ -23,34 +23,11 @@ from sidekeep.store.journal import AnyChange
 from sidekeep.store.layout import KIND_FRAGMENT
 from sidekeep.store.rope import Blob
 from sidekeep.store.transaction import Transaction
-from sidekeep.wire.messages import Call, Cut, Hole, Pieces
+from sidekeep.wire.messages import Cut, Hole, Pieces
 
-PROTOCOL = 1
-FEATURES = ("batch", "parts", "operations")
 Area = Literal["local", "session"]
 
 _encode = msgspec.json.encode
-
-
-class Parts(msgspec.Struct):
-    """The wish for parts in a hello: how many may be unacknowledged."""
-
-    window: int
-
-
-class Hello(msgspec.Struct):
-    """Parameters of ``host.hello``."""
-
-    protocol: int
-    profile: str
-    run: str | None = None
-    client: str | None = None
-    parts: Parts | None = None
-    settings: msgspec.Raw | None = None
-
-
-class Nothing(msgspec.Struct):
-    """Parameters of a method that takes none."""
 
 
 class Get(msgspec.Struct):
@@ -201,17 +178,3 @@ METHODS: dict[str, Method] = {
     "storage.getKeys": Method(OnArea, read=_get_keys),
     "storage.getBytesInUse": Method(BytesInUse, read=_bytes_in_use),
 }
-
-_decoders: dict[type, msgspec.json.Decoder[Any]] = {}
-
-
-def decode(call: Call, params: type) -> Any:  # noqa: ANN401
-    """Return the call's parameters as the struct ``params``; ``InvalidParams`` if they are not."""
-    decoder = _decoders.get(params)
-    if decoder is None:
-        # A fixed area is part of the type, so its check costs nothing here.
-        decoder = _decoders[params] = msgspec.json.Decoder(params)
-    try:
-        return decoder.decode(call.params)
-    except msgspec.ValidationError as error:
-        raise InvalidParams(f"The parameters of {call.method} do not fit: {error}.") from error

@@ -32,7 +32,6 @@ from sidekeep.errors import (
     SidekeepError,
     UnavailableError,
 )
-from sidekeep.store import conversations, journal, operations
 from sidekeep.store.damage import problem_of
 from sidekeep.store.files import (
     ERRNO_NO_SPACE,
@@ -128,6 +127,8 @@ class Store:
 
     def _create(self, extension: str, profile: str) -> None:
         """Make the file under another name and rename it, so that it is never seen half made."""
+        from sidekeep.store import conversations
+
         if os.path.exists(self.path):  # another process was faster
             return
         about_path = os.path.join(self.folder, ABOUT_FILE)
@@ -273,6 +274,7 @@ class Store:
 
     def _forget(self) -> bool:
         """Free what the store may forget when the disk is full; whether there was anything."""
+        from sidekeep.store import journal, operations
 
         def job(transaction: Transaction) -> int:
             gone = operations.expire(transaction, everything=True)

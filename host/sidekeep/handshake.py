@@ -1,0 +1,71 @@
+"""The hello: what a caller says first, checked.
+
+Apart from ``service``, since the first reply must not wait for the import of everything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from sidekeep.errors import InvalidParams, UnavailableError
+from sidekeep.places import checked_word
+from sidekeep.wire.messages import Call
+
+PROTOCOL = 1
+FEATURES = ("batch", "parts", "operations")
+MOST_WINDOW = 64
+
+
+class Parts(msgspec.Struct):
+    """The wish for parts in a hello: how many may be unacknowledged."""
+
+    window: int
+
+
+class Hello(msgspec.Struct):
+    """Parameters of ``host.hello``."""
+
+    protocol: int
+    profile: str
+    run: str | None = None
+    client: str | None = None
+    parts: Parts | None = None
+    settings: msgspec.Raw | None = None
+
+
+def read(call: Call) -> Hello:
+    """Return the hello that the call carries.
+
+    ``InvalidParams`` for wrong types and words, ``UnavailableError`` for another protocol.
+    """
+    hello: Hello = decode(call, Hello)
+    if hello.protocol != PROTOCOL:
+        raise UnavailableError(
+            f"This host speaks protocol {PROTOCOL}, not {hello.protocol}.",
+            next="update Sidekeep or the extension, whichever is older",
+            protocol=PROTOCOL,
+        )
+    checked_word("profile", hello.profile)
+    if hello.run is not None:
+        checked_word("run", hello.run)
+    if hello.client is not None:
+        checked_word("client", hello.client)
+    if hello.parts is not None and hello.parts.window < 1:
+        raise InvalidParams("parts.window must be 1 or more.")
+    return hello
+
+
+_decoders: dict[type, msgspec.json.Decoder[Any]] = {}
+
+
+def decode(call: Call, params: type) -> Any:  # noqa: ANN401
+    """Return the call's parameters as the struct ``params``; ``InvalidParams`` if they are not."""
+    decoder = _decoders.get(params)
+    if decoder is None:
+        decoder = _decoders[params] = msgspec.json.Decoder(params)
+    try:
+        return decoder.decode(call.params)
+    except msgspec.ValidationError as error:
+        raise InvalidParams(f"The parameters of {call.method} do not fit: {error}.") from error
