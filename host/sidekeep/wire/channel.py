@@ -104,7 +104,7 @@ class Channel:
                     self.fail(outcome, self.forbid)
             elif outcome is not None:
                 error = outcome.error if self.forbid is None else self.forbid
-                self._outbox.refuse(outcome.id, error, batch=outcome.batch)
+                self._outbox.refuse(outcome.id, error, batch=outcome.batch, of=outcome.of)
         return calls
 
     def _take_part(self, part: rpc.Part) -> Call | rpc.Refusal | None:
@@ -168,8 +168,15 @@ class Channel:
 
     @property
     def exit_code(self) -> int:
-        """What the process should end with: 0, or 2 when the framing was lost."""
+        """What the process should end with: 0, or 2 when the framing was lost.
+
+        A forced end uses it too; set it where another code is due.
+        """
         return self._input.exit_code
+
+    @exit_code.setter
+    def exit_code(self, code: int) -> None:
+        self._input.exit_code = code
 
     @property
     def last_words(self) -> list[Callable[[], None]]:

@@ -18,6 +18,8 @@ LARGEST_INCOMING = 67_108_864
 """Bytes of the largest body an extension may send; beyond it the framing is taken for lost."""
 LARGEST_OUTGOING = 1_048_576
 """Bytes of the largest body a browser accepts; one byte more closes the port."""
+PIECE_BYTES = 262_144
+"""The most JSON text in one piece of a part. Frames of about this size are the fastest."""
 
 
 def header(length: int) -> bytes:

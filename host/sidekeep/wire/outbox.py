@@ -67,14 +67,13 @@ class Outbox:
             if release is not None:
                 release()
             return
-        if isinstance(result, bytes):
-            if len(result) <= _SURELY_SMALL:
-                self._put(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (name, result), batch=batch)
-                if release is not None:
-                    release()
-                return
-            result = [result]
-        pieces: Pieces = [b'{"jsonrpc":"2.0","id":%b,"result":' % name, *result, b"}"]
+        pieces: Pieces = [result] if isinstance(result, bytes) else result
+        if len(pieces) == 1 and isinstance(pieces[0], bytes) and len(pieces[0]) <= _SURELY_SMALL:
+            self._put(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (name, pieces[0]), batch=batch)
+            if release is not None:
+                release()
+            return
+        pieces = [b'{"jsonrpc":"2.0","id":%b,"result":' % name, *pieces, b"}"]
         try:
             message = self._compose(name, pieces, release)
         except SidekeepError as error:
@@ -85,10 +84,12 @@ class Outbox:
         else:
             self._put_stream(message)
 
-    def refuse(self, name: bytes | None, error: SidekeepError, *, batch: bool) -> None:
+    def refuse(
+        self, name: bytes | None, error: SidekeepError, *, batch: bool, of: int | None = None
+    ) -> None:
         """Queue the response with this error, unless ``name`` says that none is expected."""
         if name is not None and not self._output.gone:
-            self._put(rpc.failure(name, error), batch=batch)
+            self._put(rpc.failure(name, error, of=of), batch=batch)
 
     def notify(self, method: str, params: Pieces | bytes) -> None:
         """Queue a notification. Raises ``TooLargeError`` if it cannot be carried."""
@@ -213,8 +214,7 @@ class Outbox:
     def _give_up(self, streams: Outgoing, stream: Stream, error: SidekeepError) -> None:
         """End a message whose cuts cannot be read with the error of its request."""
         streams.drop(stream)
-        error.data.setdefault("of", stream.number)
-        self._queue.appendleft(rpc.failure(stream.name or b"null", error))
+        self._queue.appendleft(rpc.failure(stream.name or b"null", error, of=stream.number))
         if self._barrier is stream:
             self._barrier = None
 

@@ -17,7 +17,7 @@ from msgspec.json import Decoder
 
 from sidekeep.errors import InvalidRequest, SidekeepError, TooLargeError
 from sidekeep.wire import strict
-from sidekeep.wire.cutting import PIECE_BYTES
+from sidekeep.wire.frames import PIECE_BYTES
 from sidekeep.wire.messages import Call, Hole
 from sidekeep.wire.rpc import Part, Refusal, read_element
 
@@ -133,9 +133,7 @@ class Assembler:
             self._size -= message.size
             if message.call is not None and message.call.id is not None:
                 name = message.call.id
-        if name == b"null":
-            fault.error.data.setdefault("of", of)
-        return Refusal(name, fault.error)
+        return Refusal(name, fault.error, of=of if name == b"null" else None)
 
     def _add(self, message: _Unfinished, head: _Head, part: Part) -> bool:
         """Add a part to its message and return whether the message is complete now."""

@@ -17,7 +17,8 @@ from collections.abc import Callable, Generator, Iterator
 from time import monotonic
 
 from sidekeep.errors import InternalError
-from sidekeep.wire.cutting import PIECE_BYTES, border
+from sidekeep.jsontext import safe_cut
+from sidekeep.wire.frames import PIECE_BYTES
 from sidekeep.wire.messages import Cut, Pieces
 from sidekeep.wire.strict import encode
 
@@ -26,6 +27,7 @@ INLINE_BYTES = 65_536
 
 _TEXT_BYTES = PIECE_BYTES // 2  # quotes and backslashes double when text becomes a string
 _PATHS_BYTES = 262_144
+_LOOK_AHEAD = 12  # the longest that must not be cut: two escapes of a surrogate pair
 
 
 class Stream:
@@ -185,8 +187,8 @@ def _pieces_of(text: list[bytes]) -> Iterator[bytes]:
         joined = b"".join(gathered)
         start = 0
         while size - start > _TEXT_BYTES:
-            piece = joined[start : start + _TEXT_BYTES + 1]
-            end = border(piece, _TEXT_BYTES)
+            piece = joined[start : start + _TEXT_BYTES + _LOOK_AHEAD]
+            end = safe_cut(piece, _TEXT_BYTES)
             yield piece[:end]
             start += end
         gathered = [joined[start:]]
@@ -203,7 +205,7 @@ def _read(cut: Cut) -> Generator[bytes, None, None]:
             break
         start = 0
         while len(piece) - start > PIECE_BYTES:
-            end = start + border(piece[start : start + PIECE_BYTES + 1], PIECE_BYTES)
+            end = start + safe_cut(piece[start : start + PIECE_BYTES + _LOOK_AHEAD], PIECE_BYTES)
             yield piece[start:end]
             start = end
         if start < len(piece):

@@ -40,11 +40,15 @@ _ABSENT = Raw()
 
 
 class Refusal(Struct, gc=False):
-    """An element that is answered with ``error`` under ``id`` (JSON text) and goes no further."""
+    """An element that is answered with ``error`` under ``id`` (JSON text) and goes no further.
+
+    ``of``: the message in parts that ends with it and whose id is not known.
+    """
 
     id: bytes
     error: SidekeepError
     batch: bool = False
+    of: int | None = None
 
 
 class Acknowledgement(Struct, gc=False):
@@ -227,31 +231,32 @@ def excerpt(text: str, longest: int = 80) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def success(name: bytes, result: bytes) -> bytes:
-    """Return the response with this result; ``name`` is the JSON text of the request's id."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (name, result)
+def failure(name: bytes, error: SidekeepError, *, of: int | None = None) -> bytes:
+    """Return the response with this error. It is strict JSON whatever the error carries.
+
+    ``name``: the JSON text of the request's id. ``of``: the message in parts that this ends.
+    """
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (name, _error_body(error, of))
 
 
-def failure(name: bytes, error: SidekeepError) -> bytes:
-    """Return the response with this error. It is strict JSON whatever the error carries."""
-    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (name, error_body(error))
-
-
-def error_body(error: SidekeepError) -> bytes:
+def _error_body(error: SidekeepError, of: int | None) -> bytes:
     """Return the JSON text of an error object, at most ``LARGEST_ERROR`` bytes of it."""
-    body = error.body()
-    body["message"] = _sound(excerpt(str(body["message"]), LONGEST_MESSAGE))
+    data: dict[str, object] = {"kind": error.kind}
+    if error.next is not None:
+        data["next"] = _sound(excerpt(error.next, LONGEST_MESSAGE))
+    if of is not None:
+        data["of"] = of
+    body = {
+        "code": error.code,
+        "message": _sound(excerpt(error.message, LONGEST_MESSAGE)),
+        "data": {**error.data, **data},
+    }
     try:
         text = encode(body)
         strict.check(text)
     except (MsgspecError, SidekeepError, TypeError, ValueError, RecursionError):
         text = b""
-    if not 0 < len(text) <= LARGEST_ERROR:
-        data = {"kind": error.kind}
-        if error.next is not None:
-            data["next"] = _sound(excerpt(error.next, LONGEST_MESSAGE))
-        text = encode({"code": error.code, "message": body["message"], "data": data})
-    return text
+    return text if 0 < len(text) <= LARGEST_ERROR else encode({**body, "data": data})
 
 
 def _sound(text: str) -> str:
