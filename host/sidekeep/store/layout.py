@@ -41,7 +41,7 @@ KIND_BASE64 = 2  # bytes whose base64 form is the text of a string
 
 NUMBER = struct.Struct(">Q")
 RECORD_HEADER = struct.Struct(">BBHIIQ")  # version, form, 0, references, crc32, size
-DOCUMENT = struct.Struct(">QQ")  # record number, revision
+DOCUMENT = struct.Struct(">QQQ")  # record number, revision, bytes of key and value
 BLOB_HEADER = struct.Struct(">IQ")  # references, length; then one crc32 per chunk
 CRC = struct.Struct(">I")
 CHUNK_KEY_INDEX = struct.Struct(">I")

@@ -7,6 +7,7 @@ carries a checksum over everything but its count, compared when the record is re
 
 from __future__ import annotations
 
+from sidekeep.errors import DamagedError
 from sidekeep.store import blobs, rope
 from sidekeep.store.layout import (
     FORM_ROPE,
@@ -79,6 +80,17 @@ def read(transaction: Transaction, number: int) -> Record:
     return Record(row)
 
 
+def read_if_good(transaction: Transaction, number: int) -> Record | None:
+    """Return the record, or ``None`` if it is missing or does not fit its checksum.
+
+    For changes, which must not fail for ever because something old is damaged.
+    """
+    try:
+        return read(transaction, number)
+    except DamagedError:
+        return None
+
+
 def refer(transaction: Transaction, number: int, references: int = 1) -> None:
     """Add references to a record."""
     record = read(transaction, number)
@@ -87,8 +99,13 @@ def refer(transaction: Transaction, number: int, references: int = 1) -> None:
 
 
 def release(transaction: Transaction, number: int) -> None:
-    """Take a reference off; without any left the record and its blobs' references go."""
-    record = read(transaction, number)
+    """Take a reference off; without any left the record and its blobs' references go.
+
+    A damaged record stays where it is: what it refers to cannot be trusted.
+    """
+    record = read_if_good(transaction, number)
+    if record is None:
+        return
     if record.references > 1:
         row = _row(record.form, record.references - 1, record.size, record.body)
         transaction.put(RECORDS, NUMBER.pack(number), row)
@@ -102,7 +119,9 @@ def release(transaction: Transaction, number: int) -> None:
 
 def weight(transaction: Transaction, number: int) -> int:
     """Return about how many bytes would become free if nothing else held this record."""
-    record = read(transaction, number)
+    record = read_if_good(transaction, number)
+    if record is None:
+        return 0
     total = len(record.body)
     if record.form == FORM_ROPE:
         for piece in record.pieces:

@@ -51,10 +51,14 @@ def _documents(transaction: Transaction, wanted: Counter[int], found: list[str])
     for document in documents.walk(transaction):
         items += 1
         wanted[document.number] += 1
+        size += document.size
         try:
-            size += records.read(transaction, document.number).size + len(document.key.encode())
+            actual = records.read(transaction, document.number).size + len(document.key.encode())
         except DamagedError as error:
             found.append(f"item {document.key[:64]!r}: {error}")
+            continue
+        if actual != document.size:
+            found.append(f"item {document.key[:64]!r}: {actual} bytes, counted {document.size}")
     head = transaction.head
     if (items, size) != (head.items, head.size):
         found.append(f"{items} items of {size} bytes, counted {head.items} of {head.size}")
