@@ -10,7 +10,7 @@
  */
 
 import { SidekeepError } from './errors.js';
-import { convertItems, Measure, mergeDefaults } from './values.js';
+import { convertDefaults, convertItems, Measure, mergeDefaults } from './values.js';
 
 /** @typedef {import('./calls.js').Calls} Calls */
 /** @typedef {import('./index.d.ts').StorageArea} StorageAreaShape */
@@ -62,7 +62,7 @@ export class StorageArea {
   getKeys(...surplus) {
     const calls = this.#calls;
     checkCount('getKeys', surplus);
-    return this.#send(calls, 'getKeys', {}, false).then(({ keys }) => keys);
+    return this.#send(calls, 'getKeys', {}, ({ keys }) => keys);
   }
 
   /**
@@ -81,7 +81,7 @@ export class StorageArea {
     } catch (error) {
       return calls.refuse(this.#name, refusal(error));
     }
-    return this.#send(calls, 'set', { items: converted }, true, measure).then(() => undefined);
+    return this.#send(calls, 'set', { items: converted }, nothing, measure);
   }
 
   /**
@@ -94,7 +94,7 @@ export class StorageArea {
     checkCount('remove', surplus);
     if (typeof keys !== 'string' && !Array.isArray(keys)) throw mismatch('remove');
     const list = typeof keys === 'string' ? keys : checkKeys('remove', keys);
-    return this.#send(calls, 'remove', { keys: list }, true).then(() => undefined);
+    return this.#send(calls, 'remove', { keys: list }, nothing);
   }
 
   /**
@@ -104,7 +104,7 @@ export class StorageArea {
   clear(...surplus) {
     const calls = this.#calls;
     checkCount('clear', surplus);
-    return this.#send(calls, 'clear', {}, true).then(() => undefined);
+    return this.#send(calls, 'clear', {}, nothing);
   }
 
   /**
@@ -118,7 +118,7 @@ export class StorageArea {
     let list = keys ?? null;
     if (Array.isArray(list)) list = checkKeys('getBytesInUse', list);
     else if (list !== null && typeof list !== 'string') throw mismatch('getBytesInUse');
-    return this.#send(calls, 'getBytesInUse', { keys: list }, false).then(({ bytes }) => bytes);
+    return this.#send(calls, 'getBytesInUse', { keys: list }, ({ bytes }) => bytes);
   }
 
   /**
@@ -126,7 +126,7 @@ export class StorageArea {
    * @param {null | string | string[]} keys
    */
   #items(calls, keys) {
-    return this.#send(calls, 'get', { keys }, false).then(({ items }) => items);
+    return this.#send(calls, 'get', { keys }, ({ items }) => items);
   }
 
   /**
@@ -136,11 +136,11 @@ export class StorageArea {
   #withDefaults(calls, defaults) {
     let converted;
     try {
-      converted = convertItems(defaults, new Measure());
+      converted = convertDefaults(defaults);
     } catch (error) {
       return calls.refuse(this.#name, refusal(error));
     }
-    return this.#items(calls, Object.keys(converted)).then((items) =>
+    return this.#send(calls, 'get', { keys: Object.keys(converted) }, ({ items }) =>
       mergeDefaults(converted, items),
     );
   }
@@ -149,17 +149,20 @@ export class StorageArea {
    * @param {Calls} calls
    * @param {keyof typeof SIGNATURES} method
    * @param {Record<string, unknown>} params
-   * @param {boolean} mutates
+   * @param {(result: any) => any} view what the caller gets of the result
    * @param {Measure} [measure] of a converted parameter; keys are converted and measured here
    * @returns {Promise<any>}
    */
-  #send(calls, method, params, mutates, measure = new Measure()) {
+  #send(calls, method, params, view, measure = new Measure()) {
     const converted = 'items' in params ? params : convertItems(params, measure);
-    return calls.call(`storage.${method}`, { area: this.#name, ...converted }, measure, {
-      lane: this.#name,
-      mutates,
-    });
+    const whole = { area: this.#name, ...converted };
+    return calls.call(`storage.${method}`, whole, measure, this.#name, view);
   }
+}
+
+/** The view of a change: it has no result. */
+function nothing() {
+  return undefined;
 }
 
 /**

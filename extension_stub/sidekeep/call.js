@@ -8,6 +8,7 @@
  * - A call settles once; what comes later is dropped.
  */
 
+import { SidekeepError } from './errors.js';
 import { MESSAGE_LIMIT } from './parts.js';
 
 /** @typedef {import('./values.js').Measure} Measure */
@@ -24,6 +25,7 @@ export class Call {
   /** @type {Cut | undefined} */
   #cut;
   #measure;
+  #view;
   /** @type {Promise<any>} */
   promise;
   /** @type {(value: any) => void} */
@@ -48,10 +50,13 @@ export class Call {
    * @param {Request} request
    * @param {Measure} measure of the parameters
    * @param {string | null} lane calls of one lane take effect and settle in call order
+   * @param {(result: any) => any} view what the caller gets of the host's result; applied here,
+   *   since a promise derived from this one would settle later than those of its lane
    */
-  constructor(request, measure, lane) {
+  constructor(request, measure, lane, view) {
     this.request = request;
     this.lane = lane;
+    this.#view = view;
     this.#measure = measure;
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -94,11 +99,54 @@ export class Call {
     return this.#cut;
   }
 
+  /**
+   * How the call fails when it is not sent again after its port was lost.
+   * @param {SidekeepError} error why the port is gone
+   * @returns {SidekeepError}
+   */
+  gaveUp(error) {
+    if (!this.mutates || !this.exposed) return error.copy();
+    return outcomeUnknown(error.message);
+  }
+
+  /**
+   * How the call fails when no answer came in time.
+   * @param {number} timeout in milliseconds
+   * @returns {SidekeepError}
+   */
+  timedOut(timeout) {
+    const text = `The host did not answer for ${Math.round(timeout / 100) / 10} s.`;
+    if (this.mutates && (this.posted || this.exposed)) return outcomeUnknown(text);
+    return new SidekeepError('unavailable', text, {
+      next: 'Try again; if it stays so, restart the browser or run "sidekeep doctor".',
+    });
+  }
+
   /** Settles the promise with the outcome. */
   settle() {
     if (this.settled || !this.outcome) return;
     this.settled = true;
-    if ('error' in this.outcome) this.#reject(this.outcome.error);
-    else this.#resolve(this.outcome.result);
+    if ('error' in this.outcome) {
+      this.#reject(this.outcome.error);
+      return;
+    }
+    let value;
+    try {
+      value = this.#view(this.outcome.result);
+    } catch {
+      this.#reject(new SidekeepError('internal', `The host's answer is not that of ${this.request.method}.`));
+      return;
+    }
+    this.#resolve(value);
   }
+}
+
+/**
+ * @param {string} text why
+ * @returns {SidekeepError}
+ */
+function outcomeUnknown(text) {
+  return new SidekeepError('unknown', `${text} Whether the change took effect is not known.`, {
+    next: 'Read the value before changing it again.',
+  });
 }

@@ -7,7 +7,6 @@
  *   without progress. Parts and their acknowledgements are progress; for a call that could not be
  *   posted yet so is whatever arrives.
  * - A call that had no effect is `unavailable`; a mutation that may have had one is `unknown`.
- * - Calls of one lane settle in call order.
  * - The calls of one tick are handed to the port together, by a microtask.
  * - When a port is lost, what was not answered is sent again on the next one, mutations under the
  *   same client and `op`, so that the host answers a repeated one with its first result. A call
@@ -21,7 +20,10 @@ import { Call } from './call.js';
 import { Channel } from './channel.js';
 import { explainLoss, SidekeepError } from './errors.js';
 import { newToken, profileToken } from './identity.js';
+import { Lanes } from './lanes.js';
+import { changes } from './methods.js';
 import { Measure } from './values.js';
+import { Watchdog } from './watchdog.js';
 
 /** @typedef {import('./channel.js').Outcome} Outcome */
 /** @typedef {import('./call.js').Request} Request */
@@ -32,8 +34,6 @@ import { Measure } from './values.js';
 const LOSSES_LIMIT = 3;
 /** A port that was silent for so many timeouts while calls were open is given up. */
 const SILENT_TIMEOUTS = 3;
-/** A timer later than this was held up with the whole context (sleep, debugger). */
-const HELD_UP = 1000;
 
 /**
  * @typedef {object} CallsOptions
@@ -52,8 +52,7 @@ export class Calls {
   #nextOp = 0;
   /** @type {Map<number, Call>} without an outcome, in call order */
   #open = new Map();
-  /** @type {Map<string, Call[]>} not settled, by lane, in call order */
-  #lanes = new Map();
+  #lanes = new Lanes();
   /** @type {Call[]} made in this tick */
   #tick = [];
   /** @type {Channel | null} */
@@ -69,9 +68,10 @@ export class Calls {
   #reopenTimer = undefined;
   /** @type {Timer} */
   #idleTimer = undefined;
-  /** @type {Timer} */
-  #watchdog = undefined;
-  #watchdogDue = Infinity;
+  #watchdog = new Watchdog(
+    () => this.#earliestDeadline(),
+    (now) => this.#giveUpLate(now),
+  );
   /** @type {(() => void)[]} */
   #whenDone = [];
 
@@ -89,15 +89,16 @@ export class Calls {
    * @param {string} method
    * @param {object} params converted
    * @param {Measure} measure of the parameters
-   * @param {{lane: string | null, mutates: boolean}} how
-   * @returns {Promise<any>} the result
+   * @param {string | null} lane
+   * @param {(result: any) => any} [view]
+   * @returns {Promise<any>} what `view` gives of the result, or the result
    */
-  call(method, params, measure, { lane, mutates }) {
+  call(method, params, measure, lane, view = itself) {
     /** @type {Request} */
     const request = { jsonrpc: '2.0', id: this.#nextId++, method, params };
-    if (mutates && !this.#closed) request.op = this.#nextOp++;
-    const call = new Call(request, measure, lane);
-    this.#enlist(call);
+    if (changes(method) && !this.#closed) request.op = this.#nextOp++;
+    const call = new Call(request, measure, lane, view);
+    this.#lanes.enter(call);
     if (this.#closed) {
       this.#finish(call, { error: new SidekeepError('unavailable', 'The stub was closed.') });
     } else if (this.#rest && this.#backoff.wait > 0) {
@@ -116,8 +117,10 @@ export class Calls {
    * @returns {Promise<any>} rejects
    */
   refuse(lane, error) {
-    const call = new Call({ jsonrpc: '2.0', id: this.#nextId++, method: '', params: {} }, new Measure(), lane);
-    this.#enlist(call);
+    /** @type {Request} */
+    const request = { jsonrpc: '2.0', id: this.#nextId++, method: '', params: {} };
+    const call = new Call(request, new Measure(), lane, itself);
+    this.#lanes.enter(call);
     this.#finish(call, { error });
     return call.promise;
   }
@@ -138,7 +141,7 @@ export class Calls {
     this.#closed = true;
     if (this.#open.size > 0) await new Promise((done) => this.#whenDone.push(() => done(undefined)));
     clearTimeout(this.#idleTimer);
-    clearTimeout(this.#watchdog);
+    this.#watchdog.stop();
     this.#channel?.close();
     this.#channel = null;
     this.#status.set('closed', null);
@@ -150,7 +153,7 @@ export class Calls {
     const calls = this.#tick.filter((call) => !call.outcome);
     this.#tick = [];
     clearTimeout(this.#idleTimer);
-    this.#watch();
+    this.#watchdog.watch();
     if (this.#channel) this.#channel.send(calls);
     else if (this.#reopenTimer === undefined) this.#connectAfterWait();
   }
@@ -273,7 +276,7 @@ export class Calls {
         call.losses += 1;
       }
       call.posted = false;
-      if (resting || call.losses >= LOSSES_LIMIT) this.#finish(call, { error: gaveUp(call, error) });
+      if (resting || call.losses >= LOSSES_LIMIT) this.#finish(call, { error: call.gaveUp(error) });
     }
     if (this.#open.size > 0) this.#connectAfterWait();
   }
@@ -290,14 +293,6 @@ export class Calls {
 
   // --- settling ----------------------------------------------------------------------------
 
-  /** @param {Call} call */
-  #enlist(call) {
-    if (call.lane === null) return;
-    const lane = this.#lanes.get(call.lane);
-    if (lane) lane.push(call);
-    else this.#lanes.set(call.lane, [call]);
-  }
-
   /**
    * @param {Call} call
    * @param {Outcome} outcome
@@ -305,16 +300,8 @@ export class Calls {
   #finish(call, outcome) {
     call.outcome = outcome;
     this.#open.delete(call.id);
-    if (call.lane === null) call.settle();
-    else this.#settleLane(call.lane);
+    this.#lanes.leave(call);
     if (this.#open.size === 0) this.#allDone();
-  }
-
-  /** @param {string} name */
-  #settleLane(name) {
-    const lane = this.#lanes.get(name) ?? [];
-    const end = lane.findIndex((call) => !call.outcome);
-    for (const call of lane.splice(0, end < 0 ? lane.length : end)) call.settle();
   }
 
   #allDone() {
@@ -340,37 +327,20 @@ export class Calls {
     return Math.max(call.since, progress) + this.#options.timeout;
   }
 
-  /** Sets the one timer to the earliest deadline. */
-  #watch() {
+  #earliestDeadline() {
     let due = Infinity;
     for (const call of this.#open.values()) due = Math.min(due, this.#deadline(call));
-    if (due >= this.#watchdogDue && this.#watchdog !== undefined) return;
-    clearTimeout(this.#watchdog);
-    this.#watchdog = undefined;
-    if (due === Infinity) return;
-    this.#watchdogDue = due;
-    this.#watchdog = setTimeout(() => this.#lookAtClock(), Math.max(0, due - performance.now()));
+    return due;
   }
 
-  #lookAtClock() {
-    const now = performance.now();
-    const heldUp = now - this.#watchdogDue > HELD_UP;
-    this.#watchdog = undefined;
-    this.#watchdogDue = Infinity;
-    if (heldUp) {
-      // What arrived meanwhile is still queued behind this timer: let it be heard first.
-      this.#watchdogDue = now + HELD_UP;
-      this.#watchdog = setTimeout(() => this.#lookAtClock(), HELD_UP);
-      return;
-    }
+  /** @param {number} now */
+  #giveUpLate(now) {
     const late = [...this.#open.values()].filter((call) => this.#deadline(call) <= now);
-    for (const call of late) this.#finish(call, { error: timedOut(call, this.#options.timeout) });
+    for (const call of late) this.#finish(call, { error: call.timedOut(this.#options.timeout) });
     const channel = this.#channel;
-    if (channel && late.length > 0) {
-      const halfSent = late.some((call) => channel.isSending(call));
-      if (halfSent || this.#overdue(channel, SILENT_TIMEOUTS)) this.#giveUpPort();
-    }
-    this.#watch();
+    if (!channel || late.length === 0) return;
+    const halfSent = late.some((call) => channel.isSending(call));
+    if (halfSent || this.#overdue(channel, SILENT_TIMEOUTS)) this.#giveUpPort();
   }
 
   /**
@@ -387,32 +357,9 @@ export class Calls {
 /** @typedef {ReturnType<typeof setTimeout> | undefined} Timer */
 
 /**
- * @param {Call} call
- * @param {SidekeepError} error why the port is gone
- * @returns {SidekeepError}
+ * @param {any} result
+ * @returns {any}
  */
-function gaveUp(call, error) {
-  if (!call.mutates || !call.exposed) return error.copy();
-  return new SidekeepError('unknown', `Whether the change took effect is not known. ${error.message}`, {
-    next: 'Read the value before changing it again.',
-  });
-}
-
-/**
- * @param {Call} call
- * @param {number} timeout
- * @returns {SidekeepError}
- */
-function timedOut(call, timeout) {
-  const seconds = Math.round(timeout / 100) / 10;
-  if (call.mutates && (call.posted || call.exposed)) {
-    return new SidekeepError(
-      'unknown',
-      `The host did not answer for ${seconds} s; whether the change took effect is not known.`,
-      { next: 'Read the value before changing it again.' },
-    );
-  }
-  return new SidekeepError('unavailable', `The host did not answer for ${seconds} s.`, {
-    next: 'Try again; if it stays so, restart the browser or run "sidekeep doctor".',
-  });
+function itself(result) {
+  return result;
 }

@@ -23,15 +23,6 @@ export { SidekeepError };
 /** @typedef {import('./index.d.ts').ConnectOptions} ConnectOptions */
 /** @typedef {import('./index.d.ts').Keep} Keep */
 
-/** Methods that change nothing; every other is sent with an `op`, so that it is applied once. */
-const READS = new Set([
-  'host.ping',
-  'host.status',
-  'storage.get',
-  'storage.getKeys',
-  'storage.getBytesInUse',
-]);
-
 /** Milliseconds without a call after which the port is closed: it keeps a worker awake. */
 const IDLE_IN_BACKGROUND = 5000;
 const IDLE_IN_PAGE = 60_000;
@@ -67,7 +58,7 @@ export function connect(options = {}) {
       return Promise.reject(error);
     }
     const lane = method.startsWith('storage.') ? String(converted['area']) : null;
-    return calls.call(method, converted, measure, { lane, mutates: !READS.has(method) });
+    return calls.call(method, converted, measure, lane);
   };
 
   return Object.freeze({

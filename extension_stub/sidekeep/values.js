@@ -51,7 +51,39 @@ export class Measure {
  * @throws {SidekeepError} `invalidParams` for binary buffers, `tooLarge` for too deep nesting
  */
 export function convertItems(items, measure) {
-  return new Conversion(measure).dictionary(items, 1);
+  return new Conversion(measure, refuseBuffer).properties(items, 1);
+}
+
+/**
+ * Converts the defaults that `storage.get` is given. They are not sent, so binary buffers may
+ * stand in them; as in the real area each comes back as an ArrayBuffer.
+ * @param {object} defaults
+ * @returns {Record<string, unknown>} a new plain object
+ * @throws {SidekeepError} `tooLarge` for too deep nesting
+ */
+export function convertDefaults(defaults) {
+  return new Conversion(new Measure(), copyBuffer).properties(defaults, 1);
+}
+
+/** @typedef {ArrayBuffer | ArrayBufferView} BinaryBuffer */
+
+/**
+ * @param {BinaryBuffer} _buffer
+ * @returns {never}
+ */
+function refuseBuffer(_buffer) {
+  throw new SidekeepError('invalidParams', 'Cannot serialize value to JSON', {
+    next: 'Store binary data as a string, for instance as a data URL.',
+  });
+}
+
+/**
+ * @param {BinaryBuffer} buffer
+ * @returns {ArrayBufferLike}
+ */
+function copyBuffer(buffer) {
+  if (buffer instanceof ArrayBuffer) return buffer.slice(0);
+  return buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength);
 }
 
 /** One pass over one argument. */
@@ -59,10 +91,15 @@ class Conversion {
   #measure;
   /** @type {Set<object>} objects whose properties are being read */
   #open = new Set();
+  #onBuffer;
 
-  /** @param {Measure} measure */
-  constructor(measure) {
+  /**
+   * @param {Measure} measure
+   * @param {(buffer: BinaryBuffer) => unknown} onBuffer what becomes of binary buffers
+   */
+  constructor(measure, onBuffer) {
     this.#measure = measure;
+    this.#onBuffer = onBuffer;
   }
 
   /**
@@ -86,17 +123,13 @@ class Conversion {
           this.#measure.other += 5;
           return null;
         }
-        if (isBuffer(value)) {
-          throw new SidekeepError('invalidParams', 'Cannot serialize value to JSON', {
-            next: 'Store binary data as a string, for instance as a data URL.',
-          });
-        }
+        if (isBuffer(value)) return this.#onBuffer(value);
         if (depth > DEPTH_LIMIT) {
           throw new SidekeepError('tooLarge', `A value is nested deeper than ${DEPTH_LIMIT}.`, {
             next: 'Store it in a flatter form.',
           });
         }
-        return Array.isArray(value) ? this.#array(value, depth) : this.dictionary(value, depth);
+        return Array.isArray(value) ? this.#array(value, depth) : this.#dictionary(value, depth);
       default:
         return SKIP;
     }
@@ -107,12 +140,25 @@ class Conversion {
    * @param {number} depth
    * @returns {Record<string, unknown>}
    */
-  dictionary(object, depth) {
+  #dictionary(object, depth) {
+    this.#open.add(object);
+    const result = this.properties(object, depth);
+    this.#open.delete(object);
+    return result;
+  }
+
+  /**
+   * The properties of an object, which is not itself noted as being read: the real area does not
+   * count the outermost object when it looks for back references.
+   * @param {object} object
+   * @param {number} depth
+   * @returns {Record<string, unknown>}
+   */
+  properties(object, depth) {
     /** @type {Record<string, unknown>} */
     const result = {};
     this.#measure.other += 3;
     if (isPlatformObject(object)) return result;
-    this.#open.add(object);
     for (const key of sortedKeys(object)) {
       let property;
       try {
@@ -125,7 +171,6 @@ class Conversion {
       this.#measure.other += 4;
       put(result, this.#string(key), converted);
     }
-    this.#open.delete(object);
     return result;
   }
 
@@ -220,24 +265,38 @@ function rank(unit) {
 
 /**
  * @param {object} object
- * @returns {boolean}
+ * @returns {object is BinaryBuffer}
  */
 function isBuffer(object) {
   return ArrayBuffer.isView(object) || object instanceof ArrayBuffer;
 }
 
-/** Objects of the platform that have enumerable properties of their own; the real area gives {}. */
-const PLATFORM_CLASSES = ['Window', 'Document', 'Location', 'ImageData'];
+/** Classes of the language itself; objects of these keep their own properties. */
+const LANGUAGE_CLASSES = new Set([
+  'BigInt',
+  'FinalizationRegistry',
+  'Iterator',
+  'Map',
+  'Promise',
+  'Set',
+  'SharedArrayBuffer',
+  'Symbol',
+  'WeakMap',
+  'WeakRef',
+  'WeakSet',
+]);
 
 /**
+ * Whether the object belongs to the browser (an element, an event, `location`, …). Some of these
+ * have enumerable properties of their own, and the real area stores none of them.
  * @param {object} object
  * @returns {boolean}
  */
 function isPlatformObject(object) {
-  return PLATFORM_CLASSES.some((name) => {
-    const platformClass = /** @type {Record<string, unknown>} */ (globalThis)[name];
-    return typeof platformClass === 'function' && object instanceof platformClass;
-  });
+  const tag = /** @type {{[Symbol.toStringTag]?: unknown}} */ (object)[Symbol.toStringTag];
+  if (typeof tag !== 'string' || LANGUAGE_CLASSES.has(tag) || isBuffer(object)) return false;
+  const platformClass = /** @type {Record<string, unknown>} */ (globalThis)[tag];
+  return typeof platformClass === 'function' && object instanceof platformClass;
 }
 
 /**
@@ -269,5 +328,7 @@ export function mergeDefaults(defaults, stored) {
  * @returns {value is Record<string, unknown>}
  */
 function isDictionary(value) {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !isBuffer(value)
+  );
 }

@@ -40,6 +40,7 @@ export class FakeHost {
     this.queue = [];
     this.unacked = new Map();
     this.applied = 0;
+    this.dead = false;
   }
 
   deliver(message) {
@@ -283,6 +284,7 @@ export function fakeBrowser({ script = () => ({}), disk = new Disk() } = {}) {
     const fail = (text) => {
       if (!port.open) return;
       port.open = false;
+      host.dead = true;
       browser.lastError = { message: text };
       port.onDisconnect.emit(port);
       browser.lastError = null;
@@ -308,7 +310,11 @@ export function fakeBrowser({ script = () => ({}), disk = new Disk() } = {}) {
       browser.up.push([Buffer.byteLength(text), frame]);
       if (options.missing || options.deaf) return;
       // What was posted before a disconnect is still delivered.
-      later(() => (options.diesAt?.(frame, host) ? fail('Native host has exited.') : host.deliver(frame)));
+      later(() => {
+        if (host.dead) return;
+        if (options.diesAt?.(frame, host)) fail('Native host has exited.');
+        else host.deliver(frame);
+      });
     };
     port.disconnect = () => {
       port.open = false;
