@@ -1,0 +1,1 @@
+"""Tests of installation, registration and the sidekeep command."""
