@@ -16,7 +16,8 @@ from pathlib import Path
 from sidekeep.errors import InvalidParams, NotFoundError, SidekeepError
 from sidekeep.model import areas
 from sidekeep.store import blobs, report
-from sidekeep.store.environment import ABOUT_FILE, DATA_FILE, Store
+from sidekeep.store.environment import DATA_FILE, Store
+from sidekeep.store.founding import ABOUT_FILE
 
 
 @dataclass(frozen=True)

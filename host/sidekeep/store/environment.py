@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import lmdb
-import msgspec
 
 from sidekeep.errors import (
     DiskFullError,
@@ -32,20 +31,13 @@ from sidekeep.errors import (
     SidekeepError,
     UnavailableError,
 )
+from sidekeep.store.bell import Bell
 from sidekeep.store.damage import problem_of
-from sidekeep.store.files import (
-    ERRNO_NO_SPACE,
-    make_private_folder,
-    sync_folder,
-    unusable_folder,
-    write_private_file,
-)
-from sidekeep.store.layout import (
-    FORMAT,
-    META,
-)
+from sidekeep.store.files import ERRNO_NO_SPACE, make_private_folder, unusable_folder
+from sidekeep.store.founding import LIVE_KEY, found, new_about, note, read_about
+from sidekeep.store.layout import META
 from sidekeep.store.locks import FileLock
-from sidekeep.store.transaction import HEAD_KEY, Head, Transaction, damaged
+from sidekeep.store.transaction import Transaction, damaged
 
 T = TypeVar("T")
 
@@ -53,28 +45,11 @@ T = TypeVar("T")
 LmdbError = lmdb.Error
 
 DATA_FILE = "store.mdb"
-ABOUT_FILE = "about.json"
-# Under this key lies the id of the conversation that is live.
-LIVE_KEY = b"live"
 # Address space, not memory or disk. Smaller ones are for systems that do not give that much.
 _MAP_SIZES = (1 << 40, 1 << 36, 1 << 33, 1 << 31, 1 << 28)
 _READERS = 1024
 _SMALLEST_MAP = 256 * 1024
 _READER_CHECK_SECONDS = 60.0
-
-
-class About(msgspec.Struct, omit_defaults=True):
-    """Who a store belongs to; the content of ``about.json`` and of ``meta``/``store``.
-
-    ``epoch`` is a random word that changes when the file is replaced by a restore.
-    """
-
-    format: int
-    epoch: str
-    extension: str
-    profile: str
-    created: float
-    browser: str | None = None
 
 
 class Store:
@@ -88,13 +63,15 @@ class Store:
         profile: str,
         map_size: int | None = None,
         max_size: int | None = None,
+        durable: bool = True,
     ) -> None:
         """Open the store in ``folder`` (absolute), making it if it was never there.
 
         ``map_size``: first size of the map in bytes instead of the largest that the system gives.
-        ``max_size``: the file may not grow beyond that many bytes (``QuotaError``). Errors:
-        ``DamagedError`` (the file was left untouched), ``BusyError``, ``DiskFullError``,
-        ``UnavailableError`` when the folder cannot be used.
+        ``max_size``: the file may not grow beyond that many bytes (``QuotaError``). ``durable``:
+        sync every commit; without, for files in memory. Errors: ``DamagedError`` (the file was left
+        untouched), ``BusyError``, ``DiskFullError``, ``UnavailableError`` when the folder cannot be
+        used.
         """
         self.folder = folder
         self.path = os.path.join(folder, DATA_FILE)
@@ -102,63 +79,38 @@ class Store:
         # Called before the map moves: every other transaction of this process must be closed.
         self.before_growth: list[Callable[[], None]] = []
         self._map_size = map_size
+        self._durable = durable
         self._last_reader_check = time.monotonic()
-        try:
-            make_private_folder(folder)
-            self._use_lock = FileLock(
-                os.path.join(folder, "use.lock"), "restoring this store", shared=True
-            )
-            self._write_lock = FileLock(os.path.join(folder, "write.lock"), "writing to this store")
-        except OSError as error:
-            raise unusable_folder(folder, error) from error
-        self._use_lock.acquire()
-        if not os.path.exists(self.path):
-            with self._locked():
-                self._create(extension, profile)
-        problem = problem_of(self.path)
-        if problem is not None:
-            raise damaged(f"The data file {self.path} {problem}.")
-        self._environment = self._open(self.path)
-        self._environment.reader_check()
-        self.about = self._read_about()
-        about_path = os.path.join(folder, ABOUT_FILE)
-        if not os.path.exists(about_path):  # the process that made the store died in between
-            write_private_file(about_path, msgspec.json.encode(self.about))
-
-    def _create(self, extension: str, profile: str) -> None:
-        """Make the file under another name and rename it, so that it is never seen half made."""
-        from sidekeep.store import conversations
-
-        if os.path.exists(self.path):  # another process was faster
-            return
-        about_path = os.path.join(self.folder, ABOUT_FILE)
-        if os.path.exists(about_path):
-            raise damaged(f"The data file {self.path} is gone.")
-        about = About(FORMAT, os.urandom(8).hex(), extension, profile, time.time())
-        encoded = msgspec.json.encode(about)
-        unfinished = self.path + ".new"
-        for leftover in (unfinished, unfinished + "-lock"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(leftover)
-        try:
-            environment = self._open(unfinished)
+        self.bell = Bell(folder)
+        with contextlib.ExitStack() as opened:
             try:
-                transaction = Transaction(environment, writable=True)
-                transaction.put(META, b"store", encoded)
-                transaction.put(META, HEAD_KEY, Head().pack())
-                live = os.urandom(8).hex()
-                conversations.create(transaction, live)
-                transaction.put(META, LIVE_KEY, live.encode())
-                transaction.finish()
-                transaction.txn.commit()
-            finally:
-                environment.close()
-            os.unlink(unfinished + "-lock")
-            os.rename(unfinished, self.path)
-            write_private_file(about_path, encoded)
-            sync_folder(self.folder)
-        except (lmdb.Error, OSError) as error:
-            raise self._translated(error) from error
+                make_private_folder(folder)
+                self._use_lock = FileLock(
+                    os.path.join(folder, "use.lock"), "restoring this store", shared=True
+                )
+                opened.callback(self._use_lock.close)
+                self._write_lock = FileLock(
+                    os.path.join(folder, "write.lock"), "writing to this store"
+                )
+                opened.callback(self._write_lock.close)
+                self._use_lock.acquire()
+                if not os.path.exists(self.path):
+                    with self._locked():
+                        found(self.path, new_about(extension, profile), self._open)
+                problem = problem_of(self.path)
+            except OSError as error:
+                raise unusable_folder(folder, error) from error
+            except lmdb.Error as error:
+                raise self._translated(error) from error
+            if problem is not None:
+                raise damaged(f"The data file {self.path} {problem}.")
+            self._environment = self._open(self.path)
+            opened.callback(self._environment.close)
+            self._environment.reader_check()
+            with self.read() as transaction:
+                self.about = read_about(self.path, transaction)
+            note(folder, self.about)
+            opened.pop_all()
 
     def _open(self, path: str) -> lmdb.Environment:
         sizes: tuple[int, ...] = _MAP_SIZES
@@ -174,6 +126,8 @@ class Store:
                     mode=0o600,
                     max_readers=_READERS,
                     readahead=False,
+                    sync=self._durable,
+                    metasync=self._durable,
                 )
             except (lmdb.MemoryError, OverflowError):
                 if size == sizes[-1]:
@@ -181,22 +135,6 @@ class Store:
             except lmdb.Error as error:
                 raise self._translated(error) from error
         raise UnavailableError("The system gives no address space for the data file.")
-
-    def _read_about(self) -> About:
-        with self.read() as transaction:
-            row = transaction.get(META, b"store")
-            if row is None:
-                raise damaged(f"The file {self.path} is no store of Sidekeep.")
-            try:
-                about = msgspec.json.decode(row, type=About)
-            except msgspec.DecodeError as error:
-                raise damaged(f"The file {self.path} does not say what it is.") from error
-        if about.format > FORMAT:
-            raise UnavailableError(
-                f"The store has format {about.format}; this version reads up to {FORMAT}.",
-                next="install the newer version of Sidekeep that wrote it",
-            )
-        return about
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Transaction]:
@@ -270,6 +208,8 @@ class Store:
             except lmdb.Error as error:
                 raise self._translated(error) from error
             self._check_readers()
+            if self.bell.heard():
+                self.bell.ring()
             return result
 
     def _forget(self) -> bool:
@@ -369,5 +309,6 @@ class Store:
     def close(self) -> None:
         """Close the file and give back the locks."""
         self._environment.close()
+        self.bell.close()
         self._use_lock.close()
         self._write_lock.close()

@@ -73,6 +73,10 @@ class FileLock:
             time.sleep(min(pause, left))
             pause = min(pause * 2, 0.01)
 
+    def try_acquire(self) -> bool:
+        """Take the lock if nobody else has it, without waiting; whether that was so."""
+        return _try(self._descriptor, self._shared)
+
     def release(self) -> None:
         """Give the lock back."""
         _drop(self._descriptor, self._shared)
