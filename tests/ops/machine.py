@@ -204,6 +204,7 @@ def use_prepared_app(prepared: Machine, machine: Machine) -> None:
 
     Their files are never written to, so hard links do.
     """
+    machine.program.mkdir(mode=0o700, parents=True)
     shutil.copytree(
         prepared.program / "app", machine.program / "app", copy_function=os.link, dirs_exist_ok=True
     )
