@@ -192,6 +192,11 @@ async def test_full_disk_refuses_the_write_keeps_the_data_and_recovers(sandbox: 
             assert await host.get() == stored
             await host.ping()
             assert (await host.status())["health"] == "good"
+            second = sandbox.host()
+            if not prefix:  # in a namespace of its own it would see another disk
+                async with second:
+                    await second.hello()
+                    assert await second.get() == stored
             # Deleting needs no new space, and what it frees can be used at once.
             for key in list(stored)[: len(stored) // 2]:
                 await host.remove(key)

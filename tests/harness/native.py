@@ -10,7 +10,8 @@ Rules of this module:
   sends SIGKILL, or (when the browser itself has gone) nobody does and an orphan stays.
 * Descriptors are driven directly instead of through asyncio's subprocess classes, because a test
   must be able not to read (the pipe fills), and the resource use of the ended process is wanted,
-  which only the caller of ``wait4`` gets to see.
+  which only the caller of ``wait4`` gets to see. (Its peak of memory is of no use: it begins with
+  that of the harness itself.)
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 EXIT_LIMIT = 2.0
 """Seconds after the end of input at which Chromium kills a host (measured)."""
 
+MOST_SHOWN = 10
+"""How many violations a failure message lists."""
+
 BARE_ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
 """What a browser started from a desktop is sure to hand down."""
 
@@ -54,15 +58,13 @@ class Exit:
     """How a host ended.
 
     ``code``: exit code, ``None`` if a signal ended it; ``signal``: its number or ``None``;
-    ``cpu``: seconds of processor time, children that were waited for included; ``peak_resident``:
-    bytes, mapped files included; ``after_input``: seconds from the end of input to the end of the
-    process, ``None`` if input was not closed before.
+    ``cpu``: seconds of processor time, children that were waited for included; ``after_input``:
+    seconds from the end of input to the end of the process, ``None`` if input was not closed.
     """
 
     code: int | None
     signal: int | None
     cpu: float
-    peak_resident: int
     after_input: float | None
 
 
@@ -186,7 +188,6 @@ class NativeHost:
             code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
             cpu=usage.ru_utime + usage.ru_stime,
-            peak_resident=usage.ru_maxrss * 1024,
             after_input=None if closed is None or closed > ended else ended - closed,
         )
 
@@ -400,7 +401,10 @@ class NativeHost:
     def check(self) -> None:
         """Raise ``ViolationError`` if anything wrong was seen so far."""
         if self.violations:
-            raise ViolationError("\n".join([*self.violations, f"standard error: {self.stderr}"]))
+            shown = self.violations[:MOST_SHOWN]
+            if len(self.violations) > MOST_SHOWN:
+                shown.append(f"and {len(self.violations) - MOST_SHOWN} more")
+            raise ViolationError("\n".join([*shown, f"standard error: {self.stderr}"]))
 
     def _how(self) -> str:
         state = "it runs" if self._exit is None else f"it ended with {self._exit}"

@@ -26,6 +26,9 @@ import pytest
 from .rpc import RpcError, RpcHost
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCE = Path(os.environ.get("SIDEKEEP_SOURCE", ROOT / "host"))
+"""The folder that holds the package ``sidekeep`` under test: the tree's, or an installed copy."""
+
 EXTENSION_ID = "andamljdfjmkeeaoodefglpnfbaoklhh"
 """The id that the shipped extension's key gives."""
 
@@ -165,7 +168,7 @@ class Sandbox:
                 link.symlink_to(package_folder(name), target_is_directory=True)
         config = {"version": 1, "data_dir": str(self.data), "extensions": self.extensions}
         self.config.write_text(json.dumps(config | self.limits), encoding="utf-8")
-        folders = [str(ROOT / "host"), str(libraries)]
+        folders = [str(SOURCE), str(libraries)]
         (self.folder / "start.py").write_text(_START.format(folders=folders), encoding="utf-8")
 
     @property

@@ -44,7 +44,6 @@ async def test_end_of_input_ends_the_host_and_its_exit_is_measured() -> None:
     exit = await host.close()
     assert (exit.code, exit.signal) == (0, None)
     assert exit.cpu >= 0.2
-    assert exit.peak_resident > 1 << 20
     assert exit.after_input is not None
     assert 0 <= exit.after_input < 2
 

@@ -154,7 +154,8 @@ async def test_host_ends_in_the_middle_of_a_big_write(sandbox: Sandbox, megabyte
 async def test_host_ends_while_a_message_in_parts_is_unfinished(sandbox: Sandbox) -> None:
     host = await sandbox.host().__aenter__()
     await host.hello()
-    message = {"jsonrpc": "2.0", "id": "w", "method": "storage.set", "params": "x" * 3_000_000}
+    params = {"area": "local", "items": {"a": "x" * 3_000_000}}
+    message = {"jsonrpc": "2.0", "id": "w", "method": "storage.set", "params": params}
     await host.send_parts(1, split_message(message, 1)[:-2])
     assert_clean(await host.close(), cpu=1)
 
