@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -27,6 +29,24 @@ async def host(sandbox: Sandbox) -> AsyncIterator[SidekeepHost]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--no-skips``, with which a skipped test fails the run."""
     parser.addoption("--no-skips", action="store_true", help="fail the run if a test is skipped")
+
+
+@pytest.fixture
+def dice(request: pytest.FixtureRequest) -> random.Random:
+    """Return random numbers that ``--hypothesis-seed`` repeats; a failure shows the seed."""
+    given = request.config.getoption("--hypothesis-seed", default=None)
+    seed = str(random.randrange(1 << 32) if given is None else given)
+    print(f"repeat with --hypothesis-seed={seed}")  # noqa: T201 - pytest shows it on failure
+    return random.Random(seed)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long forms of tests to ``SIDEKEEP_LONG=1``: they take an hour or so."""
+    if os.environ.get("SIDEKEEP_LONG"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long)
 
 
 def pytest_terminal_summary(

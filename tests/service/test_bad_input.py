@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import struct
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -380,11 +378,8 @@ def test_mutated_frames_never_harm_the_host(sandbox: Sandbox) -> None:
 
 
 async def test_frames_in_random_pieces_are_all_answered(
-    host: SidekeepHost, record_property: Callable[[str, object], None]
+    host: SidekeepHost, dice: random.Random
 ) -> None:
-    seed = int(os.environ.get("SIDEKEEP_SEED", random.randrange(1 << 32)))
-    record_property("SIDEKEEP_SEED", seed)
-    dice = random.Random(seed)
     bodies = [
         dice.choice([setting(f'"{"é" * dice.randrange(50)}"', f"k{n}"), b"{", b"", b"[]", b"null"])
         for n in range(200)

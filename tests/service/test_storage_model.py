@@ -1,16 +1,15 @@
 """storage.* behaves like a plain dict, through restarts and kills at any moment.
 
-A random sequence of calls is done on a host and on a dict side by side. The seed is printed by
-pytest's report; ``SIDEKEEP_SEED`` repeats it, ``SIDEKEEP_EXAMPLES`` makes the run longer.
+Random sequences of calls are done on a host and on a dict side by side. A failure prints the
+shortest sequence found; ``--hypothesis-seed`` repeats a run, ``SIDEKEEP_LONG=1`` makes it longer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import random
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -181,16 +180,11 @@ def same(found: Any, wanted: Any) -> bool:
     return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
 
 
-def test_storage_behaves_like_a_dict_through_restarts_and_kills(
-    record_property: Callable[[str, object], None],
-) -> None:
-    seed = int(os.environ.get("SIDEKEEP_SEED", random.randrange(1 << 32)))
-    record_property("SIDEKEEP_SEED", seed)
-    print(f"SIDEKEEP_SEED={seed}")  # noqa: T201 - shown when the test fails
+def test_storage_behaves_like_a_dict_through_restarts_and_kills() -> None:
     run_state_machine_as_test(
-        hypothesis.seed(seed)(StorageMachine),
+        StorageMachine,
         settings=settings(
-            max_examples=int(os.environ.get("SIDEKEEP_EXAMPLES", "12")),
+            max_examples=500 if os.environ.get("SIDEKEEP_LONG") else 12,
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=list(hypothesis.HealthCheck),

@@ -1,0 +1,46 @@
+/* The floor of the pipe: a host that does nothing but read and answer frames.
+ *
+ * Every message is a JSON string whose first letter says what to do:
+ *   "e…"      answer at once with 0
+ *   "dNNN"    answer with NNN bytes in frames of 256 KiB (JSON strings), then with 0
+ *   "u…"      take it and be silent (a piece of a big upload)
+ *   "U…"      the same, the last piece: answer with 0
+ */
+#include <string.h>
+
+#include "frames.h"
+
+#define PIECE (256u << 10)
+
+static void send_down(size_t left)
+{
+    static unsigned char frame[sizeof(uint32_t) + PIECE];
+    memset(frame, 'x', sizeof frame);
+    while (left) {
+        uint32_t length = left < PIECE ? (uint32_t)left : PIECE;
+        if (length < 2)
+            length = 2;
+        memcpy(frame, &length, sizeof length);
+        frame[4] = '"';
+        frame[4 + length - 1] = '"';
+        whole(write_all(frame, sizeof length + length));
+        left -= length < left ? length : left;
+    }
+}
+
+int main(void)
+{
+    for (;;) {
+        uint32_t length = next_frame();
+        unsigned char mode = length > 1 ? body[1] : 'e';
+        if (mode == 'u')
+            continue;
+        if (mode == 'd') {
+            size_t size = 0;
+            for (uint32_t at = 2; at < length && body[at] >= '0' && body[at] <= '9'; at++)
+                size = size * 10 + (body[at] - '0');
+            send_down(size);
+        }
+        answer();
+    }
+}
