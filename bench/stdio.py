@@ -147,7 +147,9 @@ def measure(rounds: int, folder: Path) -> list[Line]:
     echo_program = str(compile_host("echo", folder))
     echo = Pipe([echo_program])
     sync = Pipe([str(compile_host("sync", folder))])
-    bare = bare_host(folder, [INTERPRETER, "-I", "-S"], sandbox.folder / "libraries")
+    bare = bare_host(
+        folder, [INTERPRETER, *sandbox.interpreter_flags], sandbox.folder / "libraries"
+    )
     keep = Sidekeep(sandbox)
 
     get = Line("small get", "ms", "C echo", 1.3, 3)

@@ -1,9 +1,9 @@
 """Sidekeep's own host under the harness: a folder to run it in, and its calls by name.
 
 The host is started from the source tree just as an installed launcher starts it: the real
-interpreter with ``-I -S``, a tiny script that puts the host and its two libraries on the path, the
-configuration, and what the browser appends. Only ``lmdb`` and ``msgspec`` can be imported beside
-the standard library, so a host that needs more fails here and not on a user's machine.
+interpreter with ``-I -S -X utf8``, a tiny script that puts the host and its two libraries on the
+path, the configuration, and what the browser appends. Only ``lmdb`` and ``msgspec`` can be imported
+beside the standard library, so a host that needs more fails here and not on a user's machine.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Sandbox:
     data: Path = field(init=False)
     extensions: list[str] = field(default_factory=lambda: [EXTENSION_ID])
     limits: dict[str, int] = field(default_factory=dict)
-    interpreter_flags: list[str] = field(default_factory=lambda: ["-I", "-S"])
+    interpreter_flags: list[str] = field(default_factory=lambda: ["-I", "-S", "-X", "utf8"])
 
     def __post_init__(self) -> None:
         self.data = self.folder / "data"
