@@ -7,6 +7,7 @@ that it does not need, and standard output is out of everybody's reach before an
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 EXIT_FORBIDDEN = 3
@@ -43,6 +44,11 @@ def main(argv: list[str]) -> int:
     """Serve one port; return the exit code of ``docs/protocol.md``."""
     source, target = protect_standard_streams()
     os.umask(0o077)
+    # A browser in a terminal hands Ctrl-C and the hang-up on to its hosts. The end of input follows
+    # and ends the host when everything received is done.
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     from sidekeep.config import load_host_config
     from sidekeep.connection import Connection
     from sidekeep.errors import ForbiddenError, SidekeepError

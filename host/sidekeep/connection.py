@@ -3,9 +3,10 @@
 Rules:
 
 * Nothing is opened before the hello. A store that cannot be opened answers the hello with the
-  reason and the next hello may try again.
-* A frame that only reads shares one snapshot. A frame that changes something runs in one write
-  transaction, each mutation in a nested one; its replies go out after the commit.
+  reason, and the next hello may try again.
+* The calls of a frame that follow each other in one area share a transaction: a snapshot if they
+  only read, else one write transaction, each mutation in a nested one. Replies go out after the
+  commit, behind the events that it caused.
 * A commit that fails is tried again call by call, so that only calls that do not fit fail.
 * A reply that is sent slowly holds its snapshot for a few seconds at most; what is left is then
   read into memory, since an old snapshot makes the file grow.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -30,17 +32,18 @@ from sidekeep.errors import (
     MethodNotFound,
     QuotaError,
     SidekeepError,
-    UnavailableError,
 )
-from sidekeep.places import store_folder
+from sidekeep.stores import Stores
 from sidekeep.wire.channel import Channel
 from sidekeep.wire.messages import Call, Pieces
 
 if TYPE_CHECKING:
-    from sidekeep.model.frame import Expiry, Frame
-    from sidekeep.service import Method, Prepared
+    from sidekeep import service
+    from sidekeep.model.frame import Expiry, Frame, Mutation
+    from sidekeep.service import Method
     from sidekeep.store.environment import Store
     from sidekeep.store.transaction import Transaction
+    from sidekeep.watching import Watching
 
 T = TypeVar("T")
 
@@ -50,35 +53,16 @@ SNAPSHOT_SECONDS = 2.0
 class _Task:
     """A call that is ready to run: a reading with its parameters, or a prepared mutation."""
 
-    __slots__ = ("call", "method", "mutation", "params")
+    __slots__ = ("area", "call", "method", "mutation", "params")
 
     def __init__(
-        self, call: Call, method: Method, params: object, mutation: Prepared | None
+        self, call: Call, method: Method, params: service.OnArea, mutation: Mutation | None
     ) -> None:
         self.call = call
+        self.area = params.area
         self.method = method
         self.params = params
         self.mutation = mutation
-
-
-class _Snapshot:
-    """A read transaction that ends when the last reply that reads from it has been sent."""
-
-    __slots__ = ("_users", "transaction")
-
-    def __init__(self, store: Store) -> None:
-        self.transaction: Transaction = store.snapshot()
-        self._users = 1
-
-    def use(self) -> Callable[[], None]:
-        """Count one more user; the function returned ends that use."""
-        self._users += 1
-        return self.release
-
-    def release(self) -> None:
-        self._users -= 1
-        if not self._users:
-            self.transaction.txn.abort()
 
 
 class Connection:
@@ -86,31 +70,39 @@ class Connection:
 
     def __init__(self, channel: Channel, config: HostConfig, extension: str) -> None:
         self._channel = channel
-        self._config = config
         self._extension = extension
-        self._store: Store | None = None
+        self._stores = Stores(config, extension, channel.materialise)
         self._profile = ""
         self._client: str | None = None
-        self._problem: SidekeepError | None = None
         self._expiry: Expiry | None = None
+        self._watching: Watching | None = None
 
     def run(self) -> None:
         """Handle frames until the input ends."""
         channel = self._channel
         while True:
-            calls = channel.receive(SNAPSHOT_SECONDS / 2 if channel.streaming else None)
+            calls = channel.receive(self._patience())
             if calls is None:
                 break
             if calls:
                 self._frame(calls)
+            elif self._watching is not None:
+                self._watching.tell()
             channel.flush()
             if channel.streaming and channel.oldest_stream_age > SNAPSHOT_SECONDS:
                 channel.materialise()
 
+    def _patience(self) -> float | None:
+        """Return how long to wait for a frame before something else has to be looked at."""
+        patience = SNAPSHOT_SECONDS / 2 if self._channel.streaming else None
+        look = None if self._watching is None else self._watching.look_seconds
+        return look if patience is None else patience if look is None else min(patience, look)
+
     def close(self) -> None:
-        """Close the store."""
-        if self._store is not None:
-            self._store.close()
+        """Close the stores."""
+        if self._watching is not None:
+            self._watching.close()
+        self._stores.close()
 
     def _frame(self, calls: list[Call]) -> None:
         """Handle the calls of one frame in order."""
@@ -121,8 +113,14 @@ class Connection:
                 tasks.append(outcome)
             else:
                 self._answer(call, outcome)
-        if tasks:
-            self._run(tasks)
+        for area, group in groupby(tasks, lambda task: task.area):
+            same_area = list(group)
+            store = outcome_of(self._stores.of, area)
+            if isinstance(store, SidekeepError):
+                for task in same_area:
+                    self._channel.fail(task.call, store)
+            else:
+                self._run(store, same_area)
 
     def _answer(
         self,
@@ -141,7 +139,7 @@ class Connection:
         """Answer a call that needs no transaction; make the others ready to run."""
         if call.method == "host.hello":
             return [self._hello(call)]
-        if self._store is None and self._problem is None:
+        if self._stores.local is None and self._stores.problem is None:
             raise InvalidRequest(
                 "The first request must be host.hello.", next="send host.hello first"
             )
@@ -149,6 +147,8 @@ class Connection:
             return [b"{}"]
         if call.method == "host.status":
             return [self._status()]
+        if call.method == "storage.watch":
+            return [self._watch(call)]
         return self._task(call)
 
     def _task(self, call: Call) -> _Task:
@@ -158,25 +158,26 @@ class Connection:
         method = service.METHODS.get(call.method)
         if method is None:
             raise MethodNotFound(f"There is no method {call.method[:64]!r}.")
-        if self._problem is not None:
-            raise self._problem
         params = handshake.decode(call, method.params)
         mutation = method.prepare(params, call.holes) if method.prepare else None
         return _Task(call, method, params, mutation)
 
-    def _run(self, tasks: list[_Task]) -> None:
-        store = self._store
-        assert store is not None
+    def _run(self, store: Store, tasks: list[_Task]) -> None:
         if all(task.mutation is None for task in tasks):
             self._read(store, tasks)
             return
-        outcomes = outcome_of(store.write, lambda transaction: self._attempt(transaction, tasks))
+        watched = store.bell.heard()
+        outcomes = outcome_of(
+            store.write, lambda transaction: self._attempt(transaction, tasks, watched=watched)
+        )
         if isinstance(outcomes, list):
+            if self._watching is not None:
+                self._watching.tell()
             for task, outcome in zip(tasks, outcomes, strict=True):
                 self._answer(task.call, outcome)
         elif isinstance(outcomes, (DiskFullError, QuotaError)) and len(tasks) > 1:
             for task in tasks:
-                self._run([task])
+                self._run(store, [task])
         else:
             for task in tasks:
                 if task.mutation is not None:
@@ -184,7 +185,9 @@ class Connection:
             self._read(store, [task for task in tasks if task.mutation is None])
 
     def _read(self, store: Store, tasks: list[_Task]) -> None:
-        snapshot = outcome_of(_Snapshot, store)
+        from sidekeep.store.snapshot import SharedSnapshot
+
+        snapshot = outcome_of(SharedSnapshot, store)
         for task in tasks:
             if isinstance(snapshot, SidekeepError):
                 self._channel.fail(task.call, snapshot)
@@ -192,11 +195,11 @@ class Connection:
             assert task.method.read is not None
             outcome = outcome_of(task.method.read, snapshot.transaction, task.params)
             self._answer(task.call, outcome, snapshot.use())
-        if isinstance(snapshot, _Snapshot):
+        if isinstance(snapshot, SharedSnapshot):
             snapshot.release()
 
     def _attempt(
-        self, transaction: Transaction, tasks: list[_Task]
+        self, transaction: Transaction, tasks: list[_Task], *, watched: bool
     ) -> list[Pieces | SidekeepError]:
         """Run the calls of a frame in a write transaction; one outcome for each."""
         from sidekeep.model.frame import Expiry, Frame
@@ -208,30 +211,31 @@ class Connection:
             # An error of LMDB concerns the whole transaction: a full map, a full disk.
             outcome = outcome_of(self._carry_out, frame, task, let_pass=LmdbError)
             outcomes.append(outcome)
-        frame.finish()
+        frame.finish(watched=watched)
         if self._expiry is None:
             self._expiry = Expiry()
         self._expiry.look(transaction)
         return outcomes
 
     def _carry_out(self, frame: Frame, task: _Task) -> Pieces:
-        from sidekeep.service import in_memory
+        from sidekeep.service import HeldText
 
         if task.mutation is not None:
             return [frame.mutate(task.mutation, task.call.op)]
         assert task.method.read is not None
         # Read at once: what lies in the file may be gone when the reply is sent.
         return [
-            piece if isinstance(piece, bytes) else in_memory(piece)
+            piece if isinstance(piece, bytes) else HeldText(piece)
             for piece in task.method.read(frame.transaction, task.params)
         ]
 
     def _hello(self, call: Call) -> bytes:
         """Open the store and answer the hello."""
-        if self._store is not None:
+        if self._stores.local is not None:
             raise ConflictError("This connection has already said hello.")
         hello = handshake.read(call)
-        store = self._open(hello.profile)
+        self._profile = hello.profile
+        store = self._stores.open_local(hello)
         self._client = hello.client
         answer: dict[str, object] = {
             "protocol": handshake.PROTOCOL,
@@ -249,30 +253,30 @@ class Connection:
         answer["notices"] = []
         return msgspec.json.encode(answer)
 
-    def _open(self, profile: str) -> Store:
-        try:
-            from sidekeep.store.environment import Store
-        except ImportError as error:
-            self._problem = UnavailableError(
-                f"storage unavailable: {error}.", next="run install.sh again"
+    def _watch(self, call: Call) -> bytes:
+        """Begin to tell of changes; what was missed follows the reply."""
+        from sidekeep import service
+        from sidekeep.watching import Watching
+
+        params: service.Watch = handshake.decode(call, service.Watch)
+        if self._watching is None:
+            self._watching = Watching(self._channel)
+        known = dict(params.stores or {})
+        if params.store is not None:
+            known.setdefault("local", params.store)
+        seqs, epochs = {}, {}
+        for area in dict.fromkeys(params.areas):
+            store = self._stores.of(area)
+            epochs[area] = store.about.epoch
+            seqs[area] = self._watching.watch(
+                area,
+                store,
+                keys=None if params.keys is None else frozenset(params.keys),
+                values=params.values,
+                since=(params.since or {}).get(area),
+                same_file=known.get(area, store.about.epoch) == store.about.epoch,
             )
-            raise self._problem from error
-        self._profile = profile
-        try:
-            store = Store(
-                store_folder(self._config.data_dir, self._extension, profile),
-                extension=self._extension,
-                profile=profile,
-                map_size=self._config.map_size,
-                max_size=self._config.max_size,
-            )
-        except SidekeepError as error:
-            self._problem = error
-            raise
-        store.before_growth.append(self._channel.materialise)
-        self._problem = None
-        self._store = store
-        return store
+        return msgspec.json.encode({"seq": seqs, "stores": epochs})
 
     def _status(self) -> bytes:
         answer: dict[str, object] = {"health": "good"}
@@ -282,8 +286,8 @@ class Connection:
             "python": sys.version.split()[0],
             "msgspec": msgspec.__version__,
         }
-        if self._store is None:
-            problem = self._problem
+        if self._stores.local is None:
+            problem = self._stores.problem
             answer["health"] = problem.kind if problem is not None else "unavailable"
             answer["problem"] = str(problem)
             answer["next"] = problem.next if problem is not None else None
@@ -291,7 +295,7 @@ class Connection:
             from sidekeep.store import report
 
             versions.update(report.versions())
-            answer.update(report.figures(self._store))
+            answer.update(report.figures(self._stores.local))
         answer.update(
             versions=versions, extension=self._extension, profile=self._profile, pid=os.getpid()
         )
@@ -309,6 +313,8 @@ def outcome_of(
     try:
         return work(*arguments)
     except SidekeepError as error:
+        # The frames that the traceback passed hold the text of the call, which may be big.
+        error.__traceback__ = None
         return error
     except let_pass:
         raise

@@ -32,7 +32,7 @@ class Hello(msgspec.Struct):
     run: str | None = None
     client: str | None = None
     parts: Parts | None = None
-    settings: msgspec.Raw | None = None
+    settings: msgspec.Raw = msgspec.Raw(b"null")
 
 
 def read(call: Call) -> Hello:

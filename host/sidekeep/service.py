@@ -10,24 +10,30 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from sidekeep.errors import InvalidParams, UnavailableError
-from sidekeep.jsontext import PathError
-from sidekeep.model import areas
+from sidekeep.errors import InvalidParams
+from sidekeep.jsontext import PathError, split_at
+from sidekeep.model import areas, updates
+from sidekeep.model.frame import Mutation
 from sidekeep.store import blobs, rope
 from sidekeep.store.journal import AnyChange
 from sidekeep.store.layout import KIND_FRAGMENT
+from sidekeep.store.records import Record
 from sidekeep.store.rope import Blob
 from sidekeep.store.transaction import Transaction
 from sidekeep.wire.messages import Cut, Hole, Pieces
 
 Area = Literal["local", "session"]
 
+# What chrome.storage.session holds in Chromium, in bytes.
+SESSION_QUOTA = 10_485_760
+
 _encode = msgspec.json.encode
+_ABSENT = msgspec.Raw(b"")
 
 
 class Get(msgspec.Struct):
@@ -39,10 +45,27 @@ class Get(msgspec.Struct):
 
 
 class Set(msgspec.Struct):
-    """Parameters of ``storage.set``."""
+    """Parameters of ``storage.set``.
+
+    ``expect``: revisions that must be the present ones (0: the key must not exist), else nothing is
+    stored; the answer then names the new revisions.
+    """
 
     area: Area
     items: dict[str, msgspec.Raw]
+    expect: dict[str, int] | None = None
+
+
+class Update(msgspec.Struct):
+    """Parameters of ``storage.update``: exactly one of the four changes."""
+
+    area: Area
+    key: str
+    increment: msgspec.Raw = _ABSENT
+    push: msgspec.Raw = _ABSENT
+    merge: msgspec.Raw = _ABSENT
+    value: msgspec.Raw = _ABSENT
+    expect: int | None = None
 
 
 class Remove(msgspec.Struct):
@@ -56,6 +79,21 @@ class OnArea(msgspec.Struct):
     """Parameters of ``storage.clear`` and ``storage.getKeys``."""
 
     area: Area
+
+
+class Watch(msgspec.Struct):
+    """Parameters of ``storage.watch``.
+
+    ``since``: the sequence number per area up to which the caller has heard everything, in the file
+    whose epoch ``store`` (local area) or ``stores`` (by area) names.
+    """
+
+    areas: list[Area]
+    keys: list[str] | None = None
+    values: bool = True
+    since: dict[str, int] | None = None
+    store: str | None = None
+    stores: dict[str, str] | None = None
 
 
 class BytesInUse(msgspec.Struct):
@@ -75,17 +113,25 @@ class StoredText(Cut):
         self._blob = blob
         self._transaction = transaction
 
-    def read(self) -> Any:  # noqa: ANN401
+    def read(self) -> Iterator[bytes]:
         """Yield the escaped text; see ``blobs.text``."""
         return blobs.text(self._transaction, self._blob)
 
 
-def in_memory(cut: Cut) -> bytes:
-    """Return the whole escaped text of a string at once."""
-    return b"".join(cut.read())
+class HeldText(Cut):
+    """A string of a reply that has been read already, because the store may change meanwhile."""
+
+    __slots__ = ("_pieces",)
+
+    def __init__(self, cut: Cut) -> None:
+        super().__init__(cut.path, cut.length)
+        self._pieces = list(cut.read())
+
+    def read(self) -> Iterator[bytes]:
+        """Yield the escaped text."""
+        return iter(self._pieces)
 
 
-Prepared = Callable[[Transaction, int], tuple[Sequence[AnyChange], bytes]]
 Reading = Callable[[Transaction, Any], Pieces]
 
 
@@ -98,20 +144,27 @@ class Method(NamedTuple):
 
     params: type
     read: Reading | None = None
-    prepare: Callable[[Any, Sequence[Hole]], Prepared] | None = None
-
-
-def _only_local(area: Area) -> None:
-    if area != "local":
-        raise UnavailableError(f"This version keeps no area {area!r}.", next="use area local")
+    prepare: Callable[[Any, Sequence[Hole]], Mutation] | None = None
 
 
 def _list(keys: str | list[str] | None) -> list[str] | None:
     return [keys] if isinstance(keys, str) else keys
 
 
+def value_pieces(transaction: Transaction, record: Record, path: tuple[str | int, ...]) -> Pieces:
+    """Return the value of a record as pieces of a message in which it stands at ``path``."""
+    pieces: Pieces = []
+    for piece in record.pieces:
+        if isinstance(piece, bytes):
+            pieces.append(piece)
+        elif piece.kind == KIND_FRAGMENT:
+            pieces.extend(blobs.text(transaction, piece))
+        else:
+            pieces.append(StoredText((*path, *(piece.path or ())), piece, transaction))
+    return pieces
+
+
 def _get(transaction: Transaction, params: Get) -> Pieces:
-    _only_local(params.area)
     pieces: Pieces = [b'{"items":{']
     revisions = []
     comma = b""
@@ -119,21 +172,13 @@ def _get(transaction: Transaction, params: Get) -> Pieces:
         name = _encode(document.key)
         pieces.append(comma + name + b":")
         comma = b","
-        for piece in record.pieces:
-            if isinstance(piece, bytes):
-                pieces.append(piece)
-            elif piece.kind == KIND_FRAGMENT:
-                pieces.extend(blobs.text(transaction, piece))
-            else:
-                path = ("result", "items", document.key, *(piece.path or ()))
-                pieces.append(StoredText(path, piece, transaction))
+        pieces += value_pieces(transaction, record, ("result", "items", document.key))
         revisions.append(name + b":%d" % document.revision)
     pieces.append(b'},"revisions":{' + b",".join(revisions) + b"}}" if params.revisions else b"}}")
     return pieces
 
 
-def _prepare_set(params: Set, holes: Sequence[Hole]) -> Prepared:
-    _only_local(params.area)
+def _prepare_set(params: Set, holes: Sequence[Hole]) -> Mutation:
     by_key: dict[str, list[Hole]] = {}
     for hole in holes:
         path = hole.path
@@ -146,33 +191,86 @@ def _prepare_set(params: Set, holes: Sequence[Hole]) -> Prepared:
         ]
     except PathError as error:
         raise InvalidParams(f"The parts of a value do not fit it: {error}.") from error
-    return lambda transaction, revision: (areas.set_items(transaction, items, revision), b"{}")
+    expect = params.expect
+    if expect is None:
+        return lambda transaction, revision: (
+            areas.set_items(transaction, items, revision, quota=_quota(params.area)),
+            b"{}",
+        )
+
+    def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
+        updates.check_revisions(transaction, expect)
+        changes = areas.set_items(transaction, items, revision, quota=_quota(params.area))
+        revisions = {key: updates.revision_of(transaction, key) for key, _ in items}
+        return changes, _encode({"revisions": revisions})
+
+    return mutate
 
 
-def _prepare_remove(params: Remove, holes: Sequence[Hole]) -> Prepared:
-    _only_local(params.area)
+def _quota(area: Area) -> int | None:
+    return SESSION_QUOTA if area == "session" else None
+
+
+def _prepare_update(params: Update, holes: Sequence[Hole]) -> Mutation:
+    given = [
+        (kind, raw)
+        for kind in ("increment", "push", "merge", "value")
+        if (raw := bytes(getattr(params, kind)))
+    ]
+    if len(given) != 1:
+        raise InvalidParams("storage.update takes exactly one of increment, push, merge, value.")
+    ((kind, operand),) = given
+    if holes:
+        operand = _filled(kind, operand, holes)
+
+    def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
+        if params.expect is not None:
+            updates.check_revisions(transaction, {params.key: params.expect})
+        text = updates.updated(transaction, params.key, kind, operand)
+        items = [(params.key, rope.build(text))]
+        changes = areas.set_items(transaction, items, revision, quota=_quota(params.area))
+        present = updates.revision_of(transaction, params.key)
+        value = b'"value":%b,' % text if kind == "increment" else b""
+        return changes, b'{%b"revision":%d}' % (value, present)
+
+    return mutate
+
+
+def _filled(kind: str, text: bytes, holes: Sequence[Hole]) -> bytes:
+    """Return the text with the strings that arrived apart put back."""
+    if any(not hole.path or hole.path[0] != kind for hole in holes):
+        raise InvalidParams(f"A part does not belong to {kind}.")
+    try:
+        pieces = split_at(text, [hole.path[1:] for hole in holes])
+    except PathError as error:
+        raise InvalidParams(f"The parts of a value do not fit it: {error}.") from error
+    whole = [pieces[0]]
+    for hole, piece in zip(holes, pieces[1:], strict=True):
+        whole += (*hole.pieces, piece)
+    return b"".join(whole)
+
+
+def _prepare_remove(params: Remove, holes: Sequence[Hole]) -> Mutation:
     keys = _list(params.keys) or []
     return lambda transaction, _: (areas.remove(transaction, keys), b"{}")
 
 
-def _prepare_clear(params: OnArea, holes: Sequence[Hole]) -> Prepared:
-    _only_local(params.area)
+def _prepare_clear(params: OnArea, holes: Sequence[Hole]) -> Mutation:
     return lambda transaction, _: (areas.clear(transaction), b"{}")
 
 
 def _get_keys(transaction: Transaction, params: OnArea) -> Pieces:
-    _only_local(params.area)
     return [_encode({"keys": areas.get_keys(transaction)})]
 
 
 def _bytes_in_use(transaction: Transaction, params: BytesInUse) -> Pieces:
-    _only_local(params.area)
     return [_encode({"bytes": areas.bytes_in_use(transaction, _list(params.keys))})]
 
 
 METHODS: dict[str, Method] = {
     "storage.get": Method(Get, read=_get),
     "storage.set": Method(Set, prepare=_prepare_set),
+    "storage.update": Method(Update, prepare=_prepare_update),
     "storage.remove": Method(Remove, prepare=_prepare_remove),
     "storage.clear": Method(OnArea, prepare=_prepare_clear),
     "storage.getKeys": Method(OnArea, read=_get_keys),

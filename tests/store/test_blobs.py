@@ -35,12 +35,12 @@ def test_content_goes_with_its_last_reference_and_not_before(store: Store) -> No
     helpers.put(store, "a", _url(raw))
     helpers.put(store, "b", b"[" + _url(raw) + b"]")
     helpers.remove(store, "a")
-    store.write(lambda transaction: journal.trim(transaction, all_but_newest=True))
+    store.write(lambda transaction: journal.trim(transaction, keep=1))
     assert _counts(store) == (1, 50_000)
     assert helpers.get(store, "b") == b"[" + _url(raw) + b"]"
     helpers.remove(store, "b")
     helpers.put(store, "c", b"1")
-    store.write(lambda transaction: journal.trim(transaction, all_but_newest=True))
+    store.write(lambda transaction: journal.trim(transaction, keep=1))
     assert _counts(store) == (0, 0)
 
 
@@ -74,6 +74,6 @@ def test_a_changed_byte_on_the_disk_is_reported_and_not_shown(tmp_path: Path) ->
     helpers.remove(store, "shot")
     for number in range(40):
         helpers.put(store, "k", b"%d" % number)
-        store.write(lambda transaction: journal.trim(transaction, all_but_newest=True))
+        store.write(lambda transaction: journal.trim(transaction, keep=1))
     assert helpers.everything(store) == {"k": b"39", "small": b'"new"'}
     store.close()

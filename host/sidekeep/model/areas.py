@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from sidekeep.errors import QuotaError
 from sidekeep.store import documents, records
 from sidekeep.store.documents import Change, Document
 from sidekeep.store.records import Record
@@ -49,11 +50,26 @@ def bytes_in_use(transaction: Transaction, keys: Iterable[str] | None) -> int:
 
 
 def set_items(
-    transaction: Transaction, items: Iterable[tuple[str, Value]], revision: int
+    transaction: Transaction,
+    items: Iterable[tuple[str, Value]],
+    revision: int,
+    *,
+    quota: int | None = None,
 ) -> list[Change]:
-    """Store the values; return what changed, in byte order of the keys."""
+    """Store the values; return what changed, in byte order of the keys.
+
+    ``quota``: the most bytes that the area may hold afterwards (as Chromium checks it: after the
+    whole call); beyond it ``QuotaError``, and the caller gives up what was done.
+    """
     changes = (documents.put(transaction, key, value, revision) for key, value in items)
-    return sorted(change for change in changes if change is not None)
+    made = sorted(change for change in changes if change is not None)
+    if quota is not None and made and transaction.head.size > quota:
+        raise QuotaError(
+            "Session storage quota bytes exceeded. Values were not stored.",
+            next="remove something, or keep it in the local area",
+            max=quota,
+        )
+    return made
 
 
 def remove(transaction: Transaction, keys: Iterable[str]) -> list[Change]:

@@ -63,10 +63,10 @@ class Frame:
                 return result.result
         return operations.find(self.transaction, self._client, operation)
 
-    def finish(self) -> None:
-        """Write the rows of the journal and of the results."""
+    def finish(self, *, watched: bool) -> None:
+        """Write the rows of the journal and of the results. ``watched``: somebody listens."""
         if self._calls:
-            journal.append(self.transaction, self._calls)
+            journal.append(self.transaction, self._calls, watched=watched)
         if self._results and self._client is not None:
             self._results.sort()
             operations.keep(self.transaction, self._client, self._results)

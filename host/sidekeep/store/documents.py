@@ -88,7 +88,7 @@ def put(transaction: Transaction, key: str, value: Value, revision: int) -> Chan
     else:
         before, _, size_before = DOCUMENT.unpack_from(row)
         record = records.read_if_good(transaction, before)
-        if record is not None and record.same_as(value):
+        if record is not None and record.equals(value):
             return None
         head.size -= size_before
     head.size += size

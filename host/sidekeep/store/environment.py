@@ -33,11 +33,11 @@ from sidekeep.errors import (
 )
 from sidekeep.store.bell import Bell
 from sidekeep.store.damage import problem_of
-from sidekeep.store.files import ERRNO_NO_SPACE, make_private_folder, unusable_folder
+from sidekeep.store.files import ERRNO_NO_SPACE, make_private_folder, reserve, unusable_folder
 from sidekeep.store.founding import LIVE_KEY, found, new_about, note, read_about
 from sidekeep.store.layout import META
 from sidekeep.store.locks import FileLock
-from sidekeep.store.transaction import Transaction, damaged
+from sidekeep.store.transaction import HEAD_KEY, Transaction, damaged
 
 T = TypeVar("T")
 
@@ -48,6 +48,9 @@ DATA_FILE = "store.mdb"
 # Address space, not memory or disk. Smaller ones are for systems that do not give that much.
 _MAP_SIZES = (1 << 40, 1 << 36, 1 << 33, 1 << 31, 1 << 28)
 _READERS = 1024
+# Of LMDB's lock file with that many readers; a page that the disk has no room for would kill the
+# process when LMDB writes into its map.
+_LOCK_FILE_BYTES = (_READERS - 1) * 64 + 192
 _SMALLEST_MAP = 256 * 1024
 _READER_CHECK_SECONDS = 60.0
 
@@ -117,6 +120,10 @@ class Store:
         sizes = sizes if self._map_size is None else (max(self._map_size, _SMALLEST_MAP),)
         if self.max_size is not None:
             sizes = tuple(min(size, max(self.max_size, _SMALLEST_MAP)) for size in sizes)
+        try:
+            reserve(path + "-lock", _LOCK_FILE_BYTES)
+        except OSError as error:
+            raise self._translated(error) from error
         for size in sizes:
             try:
                 return lmdb.open(
@@ -171,7 +178,7 @@ class Store:
         with self._locked():
             try:
                 return self._attempts(job)
-            except DiskFullError:
+            except (DiskFullError, QuotaError):
                 # What may be forgotten goes first; then the job gets a second chance.
                 if not self._forget():
                     raise
@@ -213,16 +220,23 @@ class Store:
             return result
 
     def _forget(self) -> bool:
-        """Free what the store may forget when the disk is full; whether there was anything."""
+        """Free what may be forgotten when there is no room; whether there was anything."""
         from sidekeep.store import journal, operations
 
         def job(transaction: Transaction) -> int:
             gone = operations.expire(transaction, everything=True)
-            return gone + journal.trim(transaction, all_but_newest=True)
+            return gone + journal.trim(transaction, keep=0)
+
+        def settle(transaction: Transaction) -> None:
+            # LMDB gives pages away only in the second transaction after the one that freed them.
+            transaction.put(META, HEAD_KEY, transaction.head.pack())
 
         try:
-            return self._attempts(job) > 0
-        except DiskFullError:
+            if not self._attempts(job):
+                return False
+            self._attempts(settle)
+            return True
+        except (DiskFullError, QuotaError):
             return False
 
     def _adopt_map(self) -> None:

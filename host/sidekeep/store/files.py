@@ -33,6 +33,20 @@ def write_private_file(path: str, content: bytes) -> None:
     os.replace(unfinished, path)
 
 
+def reserve(path: str, size: int) -> None:
+    """Make a private file of at least ``size`` bytes that really has its place on the disk.
+
+    Where the system cannot promise that (macOS, Windows), nothing is done.
+    """
+    if not hasattr(os, "posix_fallocate"):
+        return
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: str) -> None:
     """Make renames in the folder survive a power cut (where the system can open folders)."""
     if os.name == "nt":

@@ -7,7 +7,8 @@ Rules:
 * A row refers to the records before and after each change; these references are counted like any
   other, so that events can be told, and a change taken back, without a copy.
 * The journal is bounded: the oldest rows go once there are more than ``MOST_ROWS``, or once values
-  that nothing else holds weigh more than ``MOST_WEIGHT``. The newest row always stays.
+  that nothing else holds weigh more than ``MOST_WEIGHT``. While somebody listens, rows of the last
+  ``RECENT_SECONDS`` may weigh up to ``MOST_RECENT_WEIGHT``. The newest row always stays.
 
 A row is a CRC-32 and a msgpack array ``[version, first, time, weight, calls]``; a call is
 ``[seq, changes]``, a change ``[0, key, before, after]`` for a document or
@@ -31,11 +32,13 @@ from sidekeep.store.layout import (
     JOURNAL,
     NUMBER,
 )
-from sidekeep.store.transaction import Transaction, damaged
+from sidekeep.store.transaction import Head, Transaction, damaged
 
 VERSION = 1
 MOST_ROWS = 4096
 MOST_WEIGHT = 2 * 1024 * 1024
+MOST_RECENT_WEIGHT = 256 * 1024 * 1024
+RECENT_SECONDS = 10.0
 # So that a commit that frees space stays short, at most this many old rows go with one commit.
 TRIM_AT_ONCE = 16
 
@@ -72,8 +75,10 @@ def next_seq(transaction: Transaction) -> int:
     return transaction.head.seq
 
 
-def append(transaction: Transaction, calls: list[Call]) -> None:
+def append(transaction: Transaction, calls: list[Call], *, watched: bool = False) -> None:
     """Write the row of a frame and drop old rows that are over the bound.
+
+    ``watched``: somebody listens, so what was written just now is kept for them.
 
     The references from the row to the records are the caller's to have made: a document's change
     and a splice leave one for it (see ``documents.put`` and ``conversations``).
@@ -88,25 +93,22 @@ def append(transaction: Transaction, calls: list[Call]) -> None:
     transaction.put(JOURNAL, NUMBER.pack(calls[-1].seq), CRC.pack(zlib.crc32(body)) + body)
     head.journal_rows += 1
     head.journal_weight += weight
-    trim(transaction)
+    trim(transaction, watched=watched)
 
 
-def trim(transaction: Transaction, *, all_but_newest: bool = False) -> int:
-    """Drop old rows until the bound is met (or all but the newest); return how many went."""
+def trim(transaction: Transaction, *, keep: int | None = None, watched: bool = False) -> int:
+    """Drop old rows until the bound is met, or only ``keep`` rows are left; return how many went."""
     head = transaction.head
     gone = 0
-    while head.journal_rows > 1 and (
-        all_but_newest
-        or (
-            gone < TRIM_AT_ONCE
-            and (head.journal_rows > MOST_ROWS or head.journal_weight > MOST_WEIGHT)
-        )
-    ):
+    while _over_bound(head, gone) if keep is None else head.journal_rows > keep:
         oldest = transaction.first_row(JOURNAL, b"")
         if oldest is None:
             raise damaged("The journal has fewer rows than the store counts.")
         key, row = bytes(oldest[0]), bytes(oldest[1])
-        weight, calls = _unpack(row)
+        moment, weight, calls = _unpack(row)
+        recent = time.time() - moment < RECENT_SECONDS
+        if watched and recent and head.journal_weight <= MOST_RECENT_WEIGHT:
+            break
         for call in calls:
             for number in (*_removed(call.changes), *_inserted(call.changes)):
                 records.release(transaction, number)
@@ -117,13 +119,19 @@ def trim(transaction: Transaction, *, all_but_newest: bool = False) -> int:
     return gone
 
 
+def _over_bound(head: Head, gone: int) -> bool:
+    if head.journal_rows <= 1 or gone >= TRIM_AT_ONCE:
+        return False
+    return head.journal_rows > MOST_ROWS or head.journal_weight > MOST_WEIGHT
+
+
 def since(transaction: Transaction, seq: int) -> Iterator[Call]:
     """Yield the calls with a sequence number above ``seq``, in order.
 
     Compare ``first`` with ``seq + 1`` to see whether something is no longer there.
     """
     for _, row in transaction.rows(JOURNAL, NUMBER.pack(seq + 1)):
-        for call in _unpack(bytes(row))[1]:
+        for call in _unpack(bytes(row))[2]:
             if call.seq > seq:
                 yield call
 
@@ -131,7 +139,7 @@ def since(transaction: Transaction, seq: int) -> Iterator[Call]:
 def first(transaction: Transaction) -> int:
     """Return the lowest sequence number the journal still has, 0 if it is empty."""
     for _, row in transaction.rows(JOURNAL):
-        return _unpack(bytes(row))[1][0].seq
+        return _unpack(bytes(row))[2][0].seq
     return 0
 
 
@@ -163,15 +171,19 @@ def _pack(call: Call) -> tuple[int, list[tuple[Any, ...]]]:
     ]
 
 
-def _unpack(row: bytes) -> tuple[int, list[Call]]:
-    """Return the weight and the calls of a row."""
+def _unpack(row: bytes) -> tuple[float, int, list[Call]]:
+    """Return the time, the weight and the calls of a row."""
     body = row[CRC.size :]
     if zlib.crc32(body) != CRC.unpack_from(row)[0]:
         raise damaged("A row of the journal does not fit its checksum.")
-    version, _, _, weight, calls = msgspec.msgpack.decode(body)
+    version, _, moment, weight, calls = msgspec.msgpack.decode(body)
     if version != VERSION:
         raise damaged(f"A row of the journal has the unknown version {version}.")
-    return weight, [Call(seq, [_change(change) for change in changes]) for seq, changes in calls]
+    return (
+        moment,
+        weight,
+        [Call(seq, [_change(change) for change in changes]) for seq, changes in calls],
+    )
 
 
 def _change(packed: list[Any]) -> AnyChange:

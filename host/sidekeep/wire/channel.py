@@ -48,15 +48,21 @@ class Channel:
         self._input = Input(input_fd)
         self._outbox = Outbox(Output(output_fd, self._input), self._input)
         self._assembler: Assembler | None = None
+        self._wakers: list[int] = []
         self.forbid: SidekeepError | None = None
 
     # Input
 
+    def wake_on(self, descriptor: int) -> None:
+        """Let ``receive`` also return (an empty list) when ``descriptor`` becomes readable."""
+        self._wakers.append(descriptor)
+
     def receive(self, timeout: float | None = None) -> list[Call] | None:
         """Return the calls of the next frame that decoded well, in order.
 
-        An empty list means that ``timeout`` seconds passed or that what came in held no call;
-        ``None`` means that the input has ended. While nothing comes in, parts are sent.
+        An empty list means that ``timeout`` seconds passed, that what came in held no call, or that
+        a descriptor given to ``wake_on`` is readable; ``None`` means that the input has ended.
+        While nothing comes in, parts are sent.
         """
         source = self._input
         deadline = None if timeout is None else monotonic() + timeout
@@ -73,7 +79,11 @@ class Channel:
             self._outbox.flush()
             if worked:
                 return []
-            if deadline is not None and not source.wait(max(0.0, deadline - monotonic())):
+            left = None if deadline is None else max(0.0, deadline - monotonic())
+            if self._wakers:
+                if not source.wait_beside(self._wakers, left):
+                    return []
+            elif left is not None and not source.wait(left):
                 return []
             source.fill()
 
@@ -139,12 +149,17 @@ class Channel:
         """Queue the error response to ``call``."""
         self._outbox.refuse(call.id, error, batch=call.batch)
 
-    def notify(self, method: str, params: Pieces | bytes) -> None:
-        """Queue a notification.
+    def notify(
+        self,
+        method: str,
+        params: Pieces | bytes,
+        release: Callable[[], None] | None = None,
+    ) -> None:
+        """Queue a notification. ``release``: as in ``reply``, also where this raises.
 
         Raises ``TooLargeError`` if it is too long for one frame and parts are not granted.
         """
-        self._outbox.notify(method, params)
+        self._outbox.notify(method, params, release)
 
     def flush(self) -> None:
         """Write what can be written now; call it once after the calls of a frame were handled."""

@@ -55,31 +55,39 @@ class FrameReader:
         """Take the next bytes of the stream and return the bodies that are now complete."""
         if self.lost is not None:
             return []
-        if self._buffer:
-            self._buffer += data
-            if len(self._buffer) < self._needed:
+        buffer = self._buffer
+        if not buffer:
+            bodies, used = self._cut(data)
+        else:
+            buffer += data
+            if len(buffer) < self._needed:
                 return []
-            data = bytes(self._buffer)
             self._buffer = bytearray()
+            with memoryview(buffer) as view:
+                bodies, used = self._cut(view)
+            data = bytes(buffer[used:])
+            used = 0
+        if used < len(data):
+            self._buffer += data[used:] if used else data
+        return bodies
+
+    def _cut(self, data: bytes | memoryview) -> tuple[list[bytes], int]:
+        """Return the complete bodies at the beginning of ``data`` and how much they take."""
         bodies: list[bytes] = []
         start = 0
         size = len(data)
         while True:
             body = start + HEADER_BYTES
             if body > size:
-                needed = HEADER_BYTES
-                break
+                self._needed = HEADER_BYTES
+                return bodies, start
             length = int.from_bytes(data[start:body], byteorder)
             if length > LARGEST_INCOMING:
                 self.lost = length
-                return bodies
+                return bodies, size
             end = body + length
             if end > size:
-                needed = HEADER_BYTES + length
-                break
-            bodies.append(data[body:end])
+                self._needed = HEADER_BYTES + length
+                return bodies, start
+            bodies.append(bytes(data[body:end]))
             start = end
-        if start < size:
-            self._buffer += data[start:] if start else data
-            self._needed = needed
-        return bodies

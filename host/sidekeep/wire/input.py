@@ -89,6 +89,19 @@ class Input:
             self._poll = poller.poll
         return bool(self._poll(seconds * 1000))
 
+    def wait_beside(self, others: list[int], seconds: float | None) -> bool:
+        """Wait for input, for one of the other descriptors or for ``seconds`` (``None``: for ever).
+
+        Returns whether there is input (or its end).
+        """
+        from select import POLLIN, poll
+
+        poller = poll()
+        for descriptor in (self._descriptor, *others):
+            poller.register(descriptor, POLLIN)
+        ready = poller.poll(None if seconds is None else seconds * 1000)
+        return any(descriptor == self._descriptor for descriptor, _ in ready)
+
     def finished(self) -> None:
         """Tell that the main thread is done, so that nobody has to end the process for it."""
         if self._finished.locked():

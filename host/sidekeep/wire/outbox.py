@@ -75,7 +75,7 @@ class Outbox:
             return
         pieces = [b'{"jsonrpc":"2.0","id":%b,"result":' % name, *pieces, b"}"]
         try:
-            message = self._compose(name, pieces, release)
+            message = self._compose(name, pieces, release, batch=batch)
         except SidekeepError as error:
             self.refuse(name, error, batch=batch)
             return
@@ -91,13 +91,17 @@ class Outbox:
         if name is not None and not self._output.gone:
             self._put(rpc.failure(name, error, of=of), batch=batch)
 
-    def notify(self, method: str, params: Pieces | bytes) -> None:
+    def notify(
+        self, method: str, params: Pieces | bytes, release: Callable[[], None] | None
+    ) -> None:
         """Queue a notification. Raises ``TooLargeError`` if it cannot be carried."""
         if self._output.gone:
+            if release is not None:
+                release()
             return
         pieces: Pieces = [params] if isinstance(params, bytes) else params
         head = b'{"jsonrpc":"2.0","method":%b,"params":' % encode(method)
-        message = self._compose(None, [head, *pieces, b"}"], None)
+        message = self._compose(None, [head, *pieces, b"}"], release, batch=False)
         if isinstance(message, bytes):
             self._put(message, batch=False)
         else:
@@ -108,11 +112,17 @@ class Outbox:
         self._acknowledgements[of] = part
 
     def _compose(
-        self, name: bytes | None, pieces: Pieces, release: Callable[[], None] | None
+        self,
+        name: bytes | None,
+        pieces: Pieces,
+        release: Callable[[], None] | None,
+        *,
+        batch: bool,
     ) -> bytes | Stream:
         """Return a message in one piece if it is small, else in parts.
 
-        ``release`` is taken care of also where this raises.
+        ``brackets``: bytes that an array around it will add. ``release`` is taken care of also
+        where this raises.
         """
         size = sum(len(piece) if isinstance(piece, bytes) else piece.length for piece in pieces)
         if self.window and size > SMALL_BYTES:
@@ -122,7 +132,7 @@ class Outbox:
                 self._streams = Outgoing(self.window)
             return self._streams.add(name, pieces, release)
         try:
-            if size > LARGEST_OUTGOING - _BRACKETS:
+            if size > LARGEST_OUTGOING - (_BRACKETS if batch else 0):
                 raise TooLargeError(
                     f"The answer has {size} bytes; a frame can carry {LARGEST_OUTGOING}.",
                     next="Ask for parts in host.hello, or for less at a time.",

@@ -50,6 +50,12 @@ class Refusal(Struct, gc=False):
     batch: bool = False
     of: int | None = None
 
+    def __post_init__(self) -> None:
+        # A traceback holds the frames that it passed, and with them the text of a big message; in a
+        # cycle with this object it would stay for ever.
+        self.error.__traceback__ = None
+        self.error.__context__ = None
+
 
 class Acknowledgement(Struct, gc=False):
     """``{"ack": {"of", "i"}}``: part ``i`` of message ``of`` and all before it have arrived."""

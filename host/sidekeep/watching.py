@@ -1,0 +1,148 @@
+"""Change events of one connection: who listens to what, and what it has heard.
+
+Rules (docs/protocol.md, "Events"):
+
+* Events come from the journal, in its order, whichever process made the change.
+* Events that a call caused leave before the reply to that call.
+* What a listener missed is replayed from the place it remembers; if that is no longer possible,
+  ``storage.gap`` comes first.
+* Nothing here is imported before the first watch.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from sidekeep.errors import DamagedError, TooLargeError
+from sidekeep.model import events
+from sidekeep.model.events import ChangedItem, Event
+from sidekeep.service import value_pieces
+from sidekeep.store.bell import LOOK_SECONDS, Listener
+from sidekeep.store.environment import Store
+from sidekeep.store.snapshot import SharedSnapshot
+from sidekeep.store.transaction import Transaction
+from sidekeep.wire.channel import Channel
+from sidekeep.wire.messages import Pieces
+
+_encode = msgspec.json.encode
+
+
+class _Watch:
+    """What one area's listener wants and has heard."""
+
+    __slots__ = ("heard", "keys", "listener", "store", "values")
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.listener = Listener(store.folder)
+        self.heard = 0
+        self.keys: frozenset[str] | None = None
+        self.values = True
+
+
+class Watching:
+    """The watched areas of one connection."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._watches: dict[str, _Watch] = {}
+
+    def watch(
+        self,
+        area: str,
+        store: Store,
+        *,
+        keys: frozenset[str] | None,
+        values: bool,
+        since: int | None,
+        same_file: bool,
+    ) -> int:
+        """Begin (or change) the watch of an area; return the area's sequence number.
+
+        ``since``: the place the caller remembers, in a file that is the same as now or not. Missed
+        events (or a gap) are queued; they leave after the reply to the watch.
+        """
+        watch = self._watches.get(area)
+        if watch is None:
+            watch = self._watches[area] = _Watch(store)
+            if watch.listener.descriptor >= 0:
+                self._channel.wake_on(watch.listener.descriptor)
+        watch.keys = keys
+        watch.values = values
+        with store.read() as transaction:
+            newest = transaction.head.seq
+        watch.heard = newest if since is None else since
+        if since is not None and not same_file:
+            watch.heard = -1  # nothing of that file is known: a gap
+        return newest
+
+    @property
+    def look_seconds(self) -> float | None:
+        """How often the journal must be looked at; ``None`` if the bell wakes the connection."""
+        if any(watch.listener.descriptor < 0 for watch in self._watches.values()):
+            return LOOK_SECONDS
+        return None
+
+    def tell(self) -> None:
+        """Queue all events that the listeners have not heard yet."""
+        for area, watch in self._watches.items():
+            watch.listener.drain()
+            self._tell(area, watch)
+
+    def _tell(self, area: str, watch: _Watch) -> None:
+        snapshot = SharedSnapshot(watch.store)
+        transaction = snapshot.transaction
+        try:
+            newest = transaction.head.seq
+            if newest == watch.heard:
+                return
+            if events.has_gap(transaction, watch.heard):
+                self._gap(area, watch, newest)
+                return
+            try:
+                for event in events.since(
+                    transaction, watch.heard, watch.keys, values=watch.values
+                ):
+                    self._event(area, watch, event, snapshot)
+                    watch.heard = event.seq
+            except DamagedError:  # an old value cannot be told any more
+                self._gap(area, watch, newest)
+        finally:
+            snapshot.release()
+
+    def _gap(self, area: str, watch: _Watch, newest: int) -> None:
+        watch.heard = newest
+        self._channel.notify("storage.gap", _encode({"area": area, "seq": newest}))
+
+    def _event(self, area: str, watch: _Watch, event: Event, snapshot: SharedSnapshot) -> None:
+        if not event.items:
+            return
+        pieces: Pieces = [b'{"area":%b,"seq":%d,"changes":{' % (_encode(area), event.seq)]
+        comma = b""
+        for item in event.items:
+            pieces.append(comma + _encode(item.key) + b":{")
+            pieces += _item(snapshot.transaction, item)
+            pieces.append(b"}")
+            comma = b","
+        pieces.append(b"}}")
+        release = snapshot.use()
+        try:
+            self._channel.notify("storage.changed", pieces, release)
+        except TooLargeError:  # without parts it cannot be carried: the listener must read
+            self._channel.notify("storage.gap", _encode({"area": area, "seq": event.seq}))
+
+    def close(self) -> None:
+        """Stop listening."""
+        for watch in self._watches.values():
+            watch.listener.close()
+        self._watches.clear()
+
+
+def _item(transaction: Transaction, item: ChangedItem) -> Pieces:
+    """Return the members of one changed item; the new value stands first, as in Chromium."""
+    pieces: Pieces = []
+    for name, record in (("newValue", item.after), ("oldValue", item.before)):
+        if record is not None:
+            pieces.append((b"," if pieces else b"") + _encode(name) + b":")
+            pieces += value_pieces(transaction, record, ("params", "changes", item.key, name))
+    return pieces
