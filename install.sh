@@ -95,5 +95,6 @@ case $0 in
 esac
 here=$(CDPATH='' cd -- "$here" && pwd -P)
 
-# -B: nothing is written into the folder this runs from.
-exec "$python" -B "$here/host/sidekeep/ops/__main__.py" --system "$(uname -s)" "$@"
+# -B: nothing is written into the folder this runs from. utf8: paths in JSON files mean the same
+# bytes whatever the locale is.
+exec "$python" -B -X utf8 "$here/host/sidekeep/ops/__main__.py" --system "$(uname -s)" "$@"

@@ -36,7 +36,9 @@ def main() -> None:
             click.echo(error.next, err=True)
         sys.exit(2 if isinstance(error, InvalidParams) else 1)
     except OSError as error:
-        click.echo(f"sidekeep: {error.filename or 'the system'}: {error.strerror}", err=True)
+        click.echo(
+            f"sidekeep: {error.filename or 'the system'}: {error.strerror or error}", err=True
+        )
         sys.exit(1)
 
 

@@ -160,7 +160,7 @@ def test_the_shell_help_names_only_browsers_of_the_table(tmp_path: Path) -> None
 def test_other_systems_and_homes_are_refused() -> None:
     with pytest.raises(UnavailableError):
         find_places("FreeBSD", {"HOME": "/home/a"})
-    for home in ("", "relative", "/a\nb"):
+    for home in ("", "relative", "/a\nb", "/caf\udce9"):
         with pytest.raises(UnavailableError):
             find_places("Linux", {"HOME": home})
 

@@ -158,6 +158,8 @@ def test_a_user_data_dir_is_registered_besides_the_browsers_found(
         ["--browser"],
         ["--user-data-dir", ""],
         ["--user-data-dir", "/etc/passwd"],
+        ["--user-data-dir", "/tmp/a\nb"],
+        ["--data-dir", "/tmp/caf\udce9"],
         ["--data-dir", ""],
         ["surplus"],
         ["--extension-id"],
@@ -242,6 +244,24 @@ def test_several_files_are_replaced_whole_even_if_they_were_damaged(machine: Mac
     machine.installed()
     assert machine.apps == [app]
     assert machine.sidekeep("doctor").code == 0
+
+
+def test_sizes_set_by_hand_stay_in_the_configuration(machine: Machine) -> None:
+    machine.installed()
+    config = machine.program / "config.json"
+    config.write_text(json.dumps({**machine.config, "max_size": 10_000_000}))
+    machine.installed("--browser", "chromium")
+    assert machine.config["max_size"] == 10_000_000
+
+
+async def test_a_locale_that_is_not_utf8_changes_no_path(tmp_path: Path, checkout: Path) -> None:
+    machine = Machine(tmp_path / "Jo Döe", checkout)
+    machine.browser(".config/chromium")
+    machine.environment = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    machine.installed("--data-dir", machine.home / "Dätä")
+    async with machine.host(CHROMIUM) as host:
+        await host.hello()
+        assert Path((await host.status())["file"]).is_relative_to(machine.home / "Dätä")
 
 
 def test_manifests_of_two_runs_stay_registered(machine: Machine) -> None:

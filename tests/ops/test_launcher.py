@@ -18,7 +18,12 @@ from sidekeep.ops.launcher import (
 )
 
 NASTY = "a b'c\"d $(e) `f` \\n é 🐘 ;&|*?[x]~#!%"
-PRINT = "import sys, os; print(os.getpid()); print(sys.argv[1:]); print(sys.flags.isolated)"
+PRINT = """
+import os, sys
+print(os.getpid())
+print(sys.argv[1:])
+print(sys.flags.isolated, sys.flags.utf8_mode)
+"""
 
 
 def write(path: Path, content: bytes) -> Path:
@@ -40,13 +45,13 @@ def test_any_path_and_argument_arrives_unchanged_and_no_shell_stays(
     process = subprocess.Popen(
         [*shell, launcher, "chrome-extension://x/", "two words"],
         stdout=subprocess.PIPE,
-        env={"PATH": "/usr/bin:/bin"},
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
         cwd="/",
     )
     out, _ = process.communicate(timeout=10)
-    pid, arguments, isolated = os.fsdecode(out).splitlines()
+    pid, arguments, flags = os.fsdecode(out).splitlines()
     assert arguments == str([config, "chrome-extension://x/", "two words"])
-    assert isolated == "1"
+    assert flags == "1 1"
     assert int(pid) == process.pid
 
 

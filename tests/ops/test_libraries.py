@@ -115,6 +115,31 @@ def test_pip_installs_from_wheels_with_hashes(
     assert machine.sidekeep("doctor").code == 0
 
 
+def test_libraries_of_another_interpreter_are_not_kept(
+    empty_machine: Machine, bare_python: Path, tmp_path: Path
+) -> None:
+    """They are importable by name and version, yet their binary part is for another Python."""
+    machine = empty_machine
+    machine.browser(".config/chromium")
+    machine.checkout = copy_checkout(tmp_path / "checkout", machine.checkout)
+    wheels = use_local_wheels(machine.checkout, tmp_path / "wheels")
+    foreign = tmp_path / "foreign"
+    for name in ("host.txt", "tools.txt"):
+        files = find_importable(read_pins(machine.checkout / "requirements" / name))
+        assert files is not None
+        for source, relative in files:
+            target = foreign / relative.replace("cpython-3", "cpython-9")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+    for record in foreign.glob("*.dist-info/RECORD"):
+        record.write_text(record.read_text("utf-8").replace("cpython-3", "cpython-9"), "utf-8")
+    machine.python = str(bare_python)
+    machine.environment = {**wheels, "PYTHONPATH": str(foreign)}
+    machine.installed()
+    machine.environment = {}
+    assert machine.sidekeep("doctor").code == 0
+
+
 def test_a_wheel_that_is_not_the_locked_one_is_refused(
     empty_machine: Machine, bare_python: Path, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -156,6 +157,32 @@ def test_simultaneous_installs_do_not_disturb_each_other(machine: Machine) -> No
         assert process.returncode == 0, out.decode()
     assert set(ids) < set(machine.config["extensions"])
     assert machine.sidekeep("doctor").code == 0
+
+
+@pytest.mark.parametrize("delay", [0.1, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0])
+def test_a_killed_update_leaves_a_working_install(
+    machine: Machine, newer: Path, delay: float
+) -> None:
+    machine.browser(".config/chromium")
+    machine.installed()
+    command = [str(newer / "install.sh"), "--python", sys.executable]
+    with subprocess.Popen(
+        command,
+        env=machine.full_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            process.wait(delay)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+    result = machine.sidekeep("doctor")
+    assert result.code == 0, result
+    machine.checkout = newer
+    machine.installed()
+    assert machine.sidekeep("doctor").code == 0
+    assert versions(machine) == {__version__, "99.0.0"}
 
 
 def relocated_python(folder: Path) -> Path:

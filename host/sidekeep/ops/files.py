@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,9 +72,13 @@ def make_folder(folder: Path, mode: int = 0o755) -> None:
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[None]:
     """Hold the lock file ``path`` (created when missing), waiting for another holder to finish."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.stderr.write("another install is running; waiting for it to end\n")
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)

@@ -17,7 +17,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-# Both sources run with -I -S: nothing of the user's environment or of site-packages is looked at.
+# Both sources run with -I -S: nothing of the user's environment or of site-packages is looked at;
+# and with -X utf8: paths in JSON files mean the same bytes whatever the browser's locale is.
 START = """\
 import sys
 app = __file__.rpartition("/")[0]
@@ -74,7 +75,7 @@ def _lasting(interpreter: Path) -> Path:
 
 
 def launcher_text(launch: Launch, start: str, arguments: list[str]) -> bytes:
-    """Return the POSIX shell text that becomes ``interpreter -I -S app/start arguments "$@"``.
+    """Return the POSIX shell text that becomes ``interpreter … app/start arguments "$@"``.
 
     If the interpreter or the program folder is gone it says so in one line on standard error, with
     nothing on standard output, and ends with 69.
@@ -93,7 +94,7 @@ if [ ! -r "$app/{start}" ]; then
   printf 'sidekeep: the program folder %s is missing; re-run install.sh\\n' "$app" >&2
   exit {EXIT_UNAVAILABLE}
 fi
-exec "$python" -I -S "$app/{start}"{" " if words else ""}{words} "$@"
+exec "$python" -I -S -X utf8 "$app/{start}"{" " if words else ""}{words} "$@"
 """
     return os.fsencode(text)
 

@@ -78,6 +78,8 @@ def install_with_pip(lock_file: Path, target: Path) -> None:
 
     Raises ``UnavailableError`` with pip's last words and the command to run.
     """
+    sys.stdout.write(f"getting the libraries of {lock_file.name} with pip\n")
+    sys.stdout.flush()
     with tempfile.TemporaryDirectory(prefix="sidekeep-pip-") as folder:
         python = _python_with_pip(Path(folder), lock_file)
         command = [

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sidekeep.errors import InvalidParams
 from sidekeep.ops.ids import ExtensionId, parse_extension_id
+from sidekeep.ops.places import is_plain
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def make_options(
 
 
 def _folder(option: str, text: str) -> Path:
-    if not text or any(ord(letter) < 32 for letter in text):
+    if not text or not is_plain(text):
         raise InvalidParams(f"{option} needs the path of a folder, not {text!r}.")
     path = Path(text).expanduser().absolute()
     if path.exists() and not path.is_dir():

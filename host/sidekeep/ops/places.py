@@ -91,8 +91,13 @@ def find_places(system: str, environment: Mapping[str, str]) -> Places:
     home_text = environment.get("HOME", "")
     if not home_text.startswith("/"):
         raise UnavailableError("HOME is not set to an absolute path.", next="Set HOME and retry.")
-    if any(ord(letter) < 32 for letter in home_text):
-        raise UnavailableError("HOME holds a control character.", next="Set HOME and retry.")
+    data_text = environment.get("XDG_DATA_HOME", "")
+    if not (is_plain(home_text) and is_plain(data_text)):
+        raise UnavailableError(
+            "HOME or XDG_DATA_HOME holds control characters or is not UTF-8, which a manifest "
+            "cannot carry.",
+            next="Set them to other folders and retry.",
+        )
     home = Path(home_text)
     if system == "Darwin":
         support = home / "Library" / "Application Support"
@@ -102,6 +107,11 @@ def find_places(system: str, environment: Mapping[str, str]) -> Places:
     if home / ".config" not in bases:
         bases.append(home / ".config")
     return Places(system, home, data / "sidekeep", tuple(bases))
+
+
+def is_plain(path: str) -> bool:
+    """Return whether a path can stand in a JSON file and on a line of a shell script."""
+    return path.isprintable() and not any("\ud800" <= letter <= "\udfff" for letter in path)
 
 
 def _xdg(environment: Mapping[str, str], name: str, default: Path) -> Path:

@@ -34,6 +34,7 @@ from sidekeep.ops.libraries import copy_files, find_importable, install_with_pip
 CONTENTS = "contents.json"
 HOST_LOCK = "host.txt"
 TOOLS_LOCK = "tools.txt"
+_LIBRARIES = {"libs": HOST_LOCK, "tools": TOOLS_LOCK}
 
 # Run by the interpreter that the launcher will name, with its flags. It proves that each library is
 # importable from this folder, not merely somewhere.
@@ -125,14 +126,7 @@ def _fill(staging: Path, root: Path) -> None:
     shutil.copytree(root / "manifest", staging / "manifest", ignore=no_compiled)
     (staging / "start.py").write_text(START, encoding="utf-8")
     (staging / "command.py").write_text(COMMAND, encoding="utf-8")
-    for folder, lock in (("libs", HOST_LOCK), ("tools", TOOLS_LOCK)):
-        _put_libraries(root / "requirements" / lock, staging / folder)
-    problem = _check(staging)
-    if problem:
-        raise UnavailableError(
-            f"The libraries do not work with {real_interpreter()}: {problem}",
-            next="Choose another Python with --python.",
-        )
+    _put_libraries(root, staging)
     # Unchecked: a host must not look at each source before its first reply, and the files of a
     # program folder never change.
     compiled = compileall.compile_dir(
@@ -154,13 +148,32 @@ def _fill(staging: Path, root: Path) -> None:
     os.sync()
 
 
-def _put_libraries(lock_file: Path, target: Path) -> None:
-    target.mkdir()
-    files = find_importable(read_pins(lock_file))
-    if files is None:
-        install_with_pip(lock_file, target)
-    else:
-        copy_files(files, target)
+def _put_libraries(root: Path, staging: Path) -> None:
+    """Copy the libraries or let pip install them, and see the launcher's interpreter import them.
+
+    Copies that it cannot import (made for another interpreter) are replaced by pip's.
+    """
+    copied = False
+    for name, lock_name in _LIBRARIES.items():
+        lock_file, target = root / "requirements" / lock_name, staging / name
+        target.mkdir()
+        files = find_importable(read_pins(lock_file))
+        if files is None:
+            install_with_pip(lock_file, target)
+        else:
+            copy_files(files, target)
+            copied = True
+    problem = _check(staging)
+    if problem and copied:
+        for name, lock_name in _LIBRARIES.items():
+            shutil.rmtree(staging / name)
+            install_with_pip(root / "requirements" / lock_name, staging / name)
+        problem = _check(staging)
+    if problem:
+        raise UnavailableError(
+            f"The libraries do not work with {real_interpreter()}: {problem}",
+            next="Choose another Python with --python.",
+        )
 
 
 def _check(app: Path) -> str:
