@@ -40,6 +40,8 @@ def add(transaction: Transaction, blob: Blob) -> None:
     chunks = blob.chunks
     if chunks is None:
         raise damaged("A value refers to content that is not there.")
+    if transaction.small_chunks:
+        chunks = [small for chunk in chunks for small in _smaller(blob.kind, chunk)]
     sums = struct.pack(f">{len(chunks)}I", *map(zlib.crc32, chunks))
     length = sum(map(len, chunks))
     header = BLOB_HEADER.pack(1, length)
@@ -48,6 +50,17 @@ def add(transaction: Transaction, blob: Blob) -> None:
     transaction.put(BLOBS, blob.hash, header + sums)
     for index, chunk in enumerate(chunks):
         transaction.put(CHUNKS, blob.hash + CHUNK_KEY_INDEX.pack(index), chunk)
+
+
+def _smaller(kind: int, chunk: bytes) -> Iterator[bytes]:
+    """Cut a chunk so that each piece can be read by itself, as whole chunks can."""
+    rest = memoryview(chunk)
+    while rest:
+        place = min(BASE64_PIECE, len(rest))
+        if kind != KIND_BASE64:
+            place = safe_cut(rest, BASE64_PIECE)
+        yield bytes(rest[:place])
+        rest = rest[place:]
 
 
 def drop(transaction: Transaction, name: bytes) -> None:

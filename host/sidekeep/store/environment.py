@@ -179,15 +179,17 @@ class Store:
             try:
                 return self._attempts(job)
             except (DiskFullError, QuotaError):
-                # What may be forgotten goes first; then the job gets a second chance.
-                if not self._forget():
-                    raise
-                return self._attempts(job)
+                # What may be forgotten goes first. Then the job gets a second chance, with chunks
+                # that fit into the small gaps that a full file has.
+                self._forget()
+                return self._attempts(job, small_chunks=True)
 
-    def _attempts(self, job: Callable[[Transaction], T]) -> T:
+    def _attempts(self, job: Callable[[Transaction], T], *, small_chunks: bool = False) -> T:
         while True:
             try:
-                transaction = Transaction(self._environment, writable=True)
+                transaction = Transaction(
+                    self._environment, writable=True, small_chunks=small_chunks
+                )
             except lmdb.MapResizedError:
                 self._adopt_map()
                 continue
@@ -219,25 +221,21 @@ class Store:
                 self.bell.ring()
             return result
 
-    def _forget(self) -> bool:
-        """Free what may be forgotten when there is no room; whether there was anything."""
+    def _forget(self) -> None:
+        """Free what may be forgotten when there is no room: old results and the journal."""
         from sidekeep.store import journal, operations
 
-        def job(transaction: Transaction) -> int:
-            gone = operations.expire(transaction, everything=True)
-            return gone + journal.trim(transaction, keep=0)
+        def forget(transaction: Transaction) -> None:
+            operations.expire(transaction, everything=True)
+            journal.trim(transaction, keep=0)
 
         def settle(transaction: Transaction) -> None:
             # LMDB gives pages away only in the second transaction after the one that freed them.
             transaction.put(META, HEAD_KEY, transaction.head.pack())
 
-        try:
-            if not self._attempts(job):
-                return False
+        with contextlib.suppress(DiskFullError, QuotaError):
+            self._attempts(forget)
             self._attempts(settle)
-            return True
-        except (DiskFullError, QuotaError):
-            return False
 
     def _adopt_map(self) -> None:
         for close in self.before_growth:

@@ -97,7 +97,7 @@ def append(transaction: Transaction, calls: list[Call], *, watched: bool = False
 
 
 def trim(transaction: Transaction, *, keep: int | None = None, watched: bool = False) -> int:
-    """Drop old rows until the bound is met, or only ``keep`` rows are left; return how many went."""
+    """Drop old rows until the bound is met, or ``keep`` rows are left; return how many went."""
     head = transaction.head
     gone = 0
     while _over_bound(head, gone) if keep is None else head.journal_rows > keep:

@@ -95,14 +95,21 @@ def damaged(message: str) -> DamagedError:
 
 
 class Transaction:
-    """A read or write transaction. Made by ``Store.read`` and ``Store.write``."""
+    """A read or write transaction. Made by ``Store.read`` and ``Store.write``.
 
-    __slots__ = ("_environment", "_head", "_stored", "txn", "writable")
+    ``small_chunks``: content is written in smaller chunks than usual, because the free space of the
+    file lies in small pieces.
+    """
 
-    def __init__(self, environment: lmdb.Environment, *, writable: bool) -> None:
+    __slots__ = ("_environment", "_head", "_stored", "small_chunks", "txn", "writable")
+
+    def __init__(
+        self, environment: lmdb.Environment, *, writable: bool, small_chunks: bool = False
+    ) -> None:
         self._environment = environment
         self.txn = environment.begin(write=writable, buffers=True)
         self.writable = writable
+        self.small_chunks = small_chunks
         self._head: Head | None = None
         self._stored: tuple[int, ...] = ()
 
