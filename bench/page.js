@@ -95,6 +95,12 @@
     get: (contender, count) => runs(gets[contender], count),
     set: (contender, count) => runs(sets[contender], count),
     many: async (contender, kind) => {
+      if (contender === 'C echo') {
+        const batch = Array.from({ length: 2000 }, (_, n) => ({
+          jsonrpc: '2.0', id: n, method: `storage.${kind}`, params: { area: 'local', keys: `k${n}` },
+        }));
+        return (await once(() => echo.ask(batch)))[0];
+      }
       const one = area[contender];
       const work = kind === 'get' ? (n) => one.get(`k${n}`) : (n) => one.set({ [`k${n}`]: n });
       const [samples] = await once(() => Promise.all(Array.from({ length: 2000 }, (_, n) => work(n))));

@@ -84,7 +84,7 @@ async def one_round(page: Page, lines: Lines, pid: int, installation: Installati
     for contender in ("C sync", "Sidekeep", "local", "IndexedDB"):
         lines.set.add(contender, *await run(page, "set", contender, 6))
     for line, kind in ((lines.many_gets, "get"), (lines.many_sets, "set")):
-        for contender in ("Sidekeep", "local"):
+        for contender in ("C echo", "Sidekeep", "local"):
             samples = await run(page, "many", contender, kind)
             line.add(contender, *(sample / 2 for sample in samples))  # ms per 2,000 -> µs per call
     for contender in ("C echo", "Sidekeep", "local", "IndexedDB"):

@@ -87,7 +87,7 @@ class Sidekeep:
         self.check(self.pipe.ask(to_json(request(1, "storage.set", items=many))))
         gets = [request(number, "storage.get", keys=f"k{number}") for number in range(2000)]
         sets = [request(number, "storage.set", items={f"k{number}": 1}) for number in range(2000)]
-        self._many = {"get": to_json(gets), "set": to_json(sets)}
+        self.batches = {"get": to_json(gets), "set": to_json(sets)}
         self._get = to_json(request(1, "storage.get", keys="small"))
         self._get_big = to_json(request(1, "storage.get", keys="big"))
 
@@ -109,7 +109,7 @@ class Sidekeep:
 
     def many(self, kind: str) -> None:
         """2,000 calls in one frame."""
-        self.pipe.send(self._many[kind])
+        self.pipe.send(self.batches[kind])
         answered = 0
         while answered < 2000:
             reply = bytes(self.pipe.receive())
@@ -165,7 +165,6 @@ def measure(rounds: int, folder: Path) -> list[Line]:
 
     piece = b"x" * (EIGHT // 32)
     uploads = [b'"u' + piece + b'"'] * 31 + [b'"U' + piece + b'"']
-    many_size = len(keep._many["get"])
 
     def echo_up() -> None:
         for body in uploads:
@@ -188,7 +187,7 @@ def measure(rounds: int, folder: Path) -> list[Line]:
         return duration
 
     small_frame = b'"e' + b"x" * 90 + b'"'
-    many_frame = b'"e' + b"x" * many_size + b'"'
+    many_frame = keep.batches["get"]
     for number in range(rounds):
         warm = number == 0  # the first round only fills caches
         figures: list[tuple[Line, str, list[float]]] = [

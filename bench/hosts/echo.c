@@ -1,6 +1,7 @@
 /* The floor of the pipe: a host that does nothing but read and answer frames.
  *
- * Every message is a JSON string whose first letter says what to do:
+ * An array is sent back as it is: what a batch and its answer cost at least, when both are as long.
+ * Every other message is a JSON string whose first letter says what to do:
  *   "e…"      answer at once with 0
  *   "dNNN"    answer with NNN bytes in frames of 256 KiB (JSON strings), then with 0
  *   "u…"      take it and be silent (a piece of a big upload)
@@ -33,6 +34,11 @@ int main(void)
     for (;;) {
         uint32_t length = next_frame();
         unsigned char mode = length > 1 ? body[1] : 'e';
+        if (length && body[0] == '[') {
+            whole(write_all(&length, sizeof length));
+            whole(write_all(body, length));
+            continue;
+        }
         if (mode == 'u')
             continue;
         if (mode == 'd') {
