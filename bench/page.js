@@ -8,6 +8,9 @@
   const PIECE = 256 * 1024;
   const { connect } = await import('/sidekeep/index.js');
   const keep = connect({ idle: Infinity, timeout: 60_000 });
+  // No set may store what is there already: that would be no work.
+  let counter = 0;
+  const changed = () => ({ ...small, entries: ++counter });
   const small = { title: 'A session', entries: 12, pinned: false, text: 'word '.repeat(80) };
 
   class RawPort {
@@ -62,9 +65,9 @@
     'C echo': () => echo.ask('e' + 'x'.repeat(90)),
   };
   const sets = {
-    Sidekeep: () => keep.storage.local.set({ small }),
-    local: () => chrome.storage.local.set({ small }),
-    IndexedDB: () => indexed.set({ small }),
+    Sidekeep: () => keep.storage.local.set({ small: changed() }),
+    local: () => chrome.storage.local.set({ small: changed() }),
+    IndexedDB: () => indexed.set({ small: changed() }),
     'C sync': () => sync.ask('e' + 'x'.repeat(500)),
   };
 
@@ -102,7 +105,7 @@
         return (await once(() => echo.ask(batch)))[0];
       }
       const one = area[contender];
-      const work = kind === 'get' ? (n) => one.get(`k${n}`) : (n) => one.set({ [`k${n}`]: n });
+      const work = kind === 'get' ? (n) => one.get(`k${n}`) : (n) => one.set({ [`k${n}`]: ++counter });
       const [samples] = await once(() => Promise.all(Array.from({ length: 2000 }, (_, n) => work(n))));
       return samples;
     },

@@ -7,7 +7,9 @@ pipe itself costs more; over plain pipes they are harder to reach and show where
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import sys
 import tempfile
 import time
@@ -73,6 +75,13 @@ def acknowledged_parts(body: memoryview) -> int:
     return index + 1
 
 
+def data_url() -> str:
+    """Return a picture of 8 MiB as pages hold it, one that was never stored before."""
+    unit = base64.b64encode(os.urandom(48 << 10)).decode()
+    head = "data:image/png;base64,"
+    return head + (unit * (EIGHT // len(unit) + 1))[: EIGHT - len(head)]
+
+
 class Sidekeep:
     """Sidekeep's host on pipes, with the works that are measured."""
 
@@ -86,8 +95,7 @@ class Sidekeep:
         many = {f"k{number}": number for number in range(2000)}
         self.check(self.pipe.ask(to_json(request(1, "storage.set", items=many))))
         gets = [request(number, "storage.get", keys=f"k{number}") for number in range(2000)]
-        sets = [request(number, "storage.set", items={f"k{number}": 1}) for number in range(2000)]
-        self.batches = {"get": to_json(gets), "set": to_json(sets)}
+        self.gets = to_json(gets)
         self._get = to_json(request(1, "storage.get", keys="small"))
         self._get_big = to_json(request(1, "storage.get", keys="big"))
 
@@ -102,25 +110,40 @@ class Sidekeep:
         self.check(self.pipe.ask(self._get))
 
     def set_one(self) -> None:
-        """One small set, numbered as the stub numbers it."""
+        """One small set of a new value, numbered as the stub numbers it."""
         self._op += 1
-        message = request(1, "storage.set", self._op, items={"small": SMALL})
+        items = {"small": {**SMALL, "entries": self._op}}
+        message = request(1, "storage.set", self._op, items=items)
         self.check(self.pipe.ask(to_json(message)))
 
-    def many(self, kind: str) -> None:
-        """2,000 calls in one frame."""
-        self.pipe.send(self.batches[kind])
+    def many(self, kind: str) -> float:
+        """Send 2,000 calls in one frame; return the seconds, encoding not counted.
+
+        Sets change every value, and are numbered as the stub numbers them.
+        """
+        batch = self.gets if kind == "get" else self._new_sets()
+        start = time.perf_counter()
+        self.pipe.send(batch)
         answered = 0
         while answered < 2000:
             reply = bytes(self.pipe.receive())
             self.check(reply)
             answered += reply.count(b'"id":')
+        return time.perf_counter() - start
 
-    def up(self, letter: str) -> float:
-        """Send 8 MiB in parts within the window; return the seconds, encoding not counted."""
+    def _new_sets(self) -> bytes:
+        messages = []
+        for number in range(2000):
+            self._op += 1
+            items = {f"k{number}": self._op}
+            messages.append(request(number, "storage.set", self._op, items=items))
+        return to_json(messages)
+
+    def up(self) -> float:
+        """Send a new data URL of 8 MiB in parts; return the seconds, encoding not counted."""
         self._message += 1
         self._op += 1
-        message = request(1, "storage.set", self._op, items={"big": letter * EIGHT})
+        message = request(1, "storage.set", self._op, items={"big": data_url()})
         bodies = split_message(message, self._message)
         start = time.perf_counter()
         acknowledged = 0
@@ -187,7 +210,7 @@ def measure(rounds: int, folder: Path) -> list[Line]:
         return duration
 
     small_frame = b'"e' + b"x" * 90 + b'"'
-    many_frame = keep.batches["get"]
+    many_frame = keep.gets
     for number in range(rounds):
         warm = number == 0  # the first round only fills caches
         figures: list[tuple[Line, str, list[float]]] = [
@@ -196,18 +219,17 @@ def measure(rounds: int, folder: Path) -> list[Line]:
             (put, "C sync", milliseconds(timed(lambda: sync.ask(small_frame), 60))),
             (put, "Sidekeep", milliseconds(timed(keep.set_one, 60))),
             (gets, "C echo", [t * 500 for t in timed(lambda: echo.ask(many_frame), 2)]),
-            (gets, "Sidekeep", [t * 500 for t in timed(lambda: keep.many("get"), 2)]),
+            (gets, "Sidekeep", [keep.many("get") * 500 for _ in range(2)]),
             (sets, "C echo", [t * 500 for t in timed(lambda: echo.ask(many_frame), 2)]),
-            (sets, "Sidekeep", [t * 500 for t in timed(lambda: keep.many("set"), 2)]),
+            (sets, "Sidekeep", [keep.many("set") * 500 for _ in range(2)]),
         ]
         with peak_of(keep.pipe.pid) as peak:
-            keep.up("u")
+            keep.up()
             keep.down()
         # Not while the memory is sampled, which takes processor time of its own.
-        letters = [chr(ord("a") + (number * 2 + n) % 26) for n in range(2)]
         figures += [
             (up, "C echo", milliseconds(timed(echo_up, 2))),
-            (up, "Sidekeep", milliseconds([keep.up(letter) for letter in letters])),
+            (up, "Sidekeep", milliseconds([keep.up() for _ in range(2)])),
             (down, "C echo", milliseconds(timed(echo_down, 2))),
             (down, "Sidekeep", milliseconds(timed(keep.down, 2))),
             (start, "C echo", milliseconds([first_reply([echo_program], small_frame)])),
