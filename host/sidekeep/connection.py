@@ -158,7 +158,7 @@ class Connection:
         method = service.METHODS.get(call.method)
         if method is None:
             raise MethodNotFound(f"There is no method {call.method[:64]!r}.")
-        params = handshake.decode(call, method.params)
+        params = handshake.decode(call, method.params, holes=method.holes)
         mutation = method.prepare(params, call.holes) if method.prepare else None
         return _Task(call, method, params, mutation)
 
@@ -218,14 +218,14 @@ class Connection:
         return outcomes
 
     def _carry_out(self, frame: Frame, task: _Task) -> Pieces:
-        from sidekeep.service import HeldText
+        from sidekeep.service import held
 
         if task.mutation is not None:
             return [frame.mutate(task.mutation, task.call.op)]
         assert task.method.read is not None
         # Read at once: what lies in the file may be gone when the reply is sent.
         return [
-            piece if isinstance(piece, bytes) else HeldText(piece)
+            piece if isinstance(piece, bytes) else held(piece)
             for piece in task.method.read(frame.transaction, task.params)
         ]
 

@@ -5,13 +5,14 @@ Apart from ``service``, since the first reply must not wait for the import of ev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from sidekeep.errors import InvalidParams, UnavailableError
 from sidekeep.places import checked_word
-from sidekeep.wire.messages import Call
+from sidekeep.wire.messages import Call, Hole
 
 PROTOCOL = 1
 FEATURES = ("batch", "parts", "operations")
@@ -60,12 +61,32 @@ def read(call: Call) -> Hello:
 _decoders: dict[type, msgspec.json.Decoder[Any]] = {}
 
 
-def decode(call: Call, params: type) -> Any:  # noqa: ANN401
-    """Return the call's parameters as the struct ``params``; ``InvalidParams`` if they are not."""
+def decode(call: Call, params: type, *, holes: bool = False) -> Any:  # noqa: ANN401
+    """Return the call's parameters as the struct ``params``; ``InvalidParams`` if they are not.
+
+    ``holes``: leave the strings that arrived apart where they are.
+    """
     decoder = _decoders.get(params)
     if decoder is None:
         decoder = _decoders[params] = msgspec.json.Decoder(params)
+    text = call.params
+    if call.holes and not holes:
+        text = filled(text, call.holes)
     try:
-        return decoder.decode(call.params)
+        return decoder.decode(text)
     except msgspec.ValidationError as error:
         raise InvalidParams(f"The parameters of {call.method} do not fit: {error}.") from error
+
+
+def filled(text: bytes, holes: Sequence[Hole]) -> bytes:
+    """Return the text with the strings that arrived apart put back."""
+    from sidekeep.jsontext import PathError, split_at
+
+    try:
+        pieces = split_at(text, [hole.path for hole in holes])
+    except PathError as error:
+        raise InvalidParams(f"The parts of a value do not fit it: {error}.") from error
+    whole = [pieces[0]]
+    for hole, piece in zip(holes, pieces[1:], strict=True):
+        whole += (*hole.pieces, piece)
+    return b"".join(whole)

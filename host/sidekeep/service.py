@@ -15,13 +15,14 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from sidekeep import handshake
 from sidekeep.errors import InvalidParams
-from sidekeep.jsontext import PathError, split_at
+from sidekeep.jsontext import PathError, safe_cut
 from sidekeep.model import areas, updates
 from sidekeep.model.frame import Mutation
 from sidekeep.store import blobs, rope
 from sidekeep.store.journal import AnyChange
-from sidekeep.store.layout import KIND_FRAGMENT
+from sidekeep.store.layout import KIND_FRAGMENT, TEXT_PIECE
 from sidekeep.store.records import Record
 from sidekeep.store.rope import Blob
 from sidekeep.store.transaction import Transaction
@@ -31,6 +32,8 @@ Area = Literal["local", "session"]
 
 # What chrome.storage.session holds in Chromium, in bytes.
 SESSION_QUOTA = 10_485_760
+# A longer key in a list of keys travels apart from the text.
+KEY_IN_TEXT = 65_536
 
 _encode = msgspec.json.encode
 _ABSENT = msgspec.Raw(b"")
@@ -119,17 +122,22 @@ class StoredText(Cut):
 
 
 class HeldText(Cut):
-    """A string of a reply that has been read already, because the store may change meanwhile."""
+    """A string of a reply that lies in memory: its escaped text in pieces that may be cut apart."""
 
     __slots__ = ("_pieces",)
 
-    def __init__(self, cut: Cut) -> None:
-        super().__init__(cut.path, cut.length)
-        self._pieces = list(cut.read())
+    def __init__(self, path: tuple[str | int, ...], pieces: list[bytes]) -> None:
+        super().__init__(path, sum(map(len, pieces)))
+        self._pieces = pieces
 
     def read(self) -> Iterator[bytes]:
         """Yield the escaped text."""
         return iter(self._pieces)
+
+
+def held(cut: Cut) -> HeldText:
+    """Read a string now, because the store may change before it is sent."""
+    return HeldText(cut.path, list(cut.read()))
 
 
 Reading = Callable[[Transaction, Any], Pieces]
@@ -139,12 +147,14 @@ class Method(NamedTuple):
     """How a method is carried out: exactly one of ``read`` and ``prepare`` is there.
 
     ``read(transaction, params)`` gives the result. ``prepare(params, holes)`` does all work that
-    needs no transaction and gives the mutation itself.
+    needs no transaction and gives the mutation itself. ``holes``: it takes the strings that arrived
+    apart as they are; for all others they are put back into the parameters.
     """
 
     params: type
     read: Reading | None = None
     prepare: Callable[[Any, Sequence[Hole]], Mutation] | None = None
+    holes: bool = False
 
 
 def _list(keys: str | list[str] | None) -> list[str] | None:
@@ -220,8 +230,11 @@ def _prepare_update(params: Update, holes: Sequence[Hole]) -> Mutation:
     if len(given) != 1:
         raise InvalidParams("storage.update takes exactly one of increment, push, merge, value.")
     ((kind, operand),) = given
+    if any(hole.path[:1] != (kind,) for hole in holes):
+        raise InvalidParams(f"A part does not belong to {kind}.")
     if holes:
-        operand = _filled(kind, operand, holes)
+        inner = [Hole(hole.path[1:], hole.pieces, hole.length) for hole in holes]
+        operand = handshake.filled(operand, inner)
 
     def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
         if params.expect is not None:
@@ -236,20 +249,6 @@ def _prepare_update(params: Update, holes: Sequence[Hole]) -> Mutation:
     return mutate
 
 
-def _filled(kind: str, text: bytes, holes: Sequence[Hole]) -> bytes:
-    """Return the text with the strings that arrived apart put back."""
-    if any(not hole.path or hole.path[0] != kind for hole in holes):
-        raise InvalidParams(f"A part does not belong to {kind}.")
-    try:
-        pieces = split_at(text, [hole.path[1:] for hole in holes])
-    except PathError as error:
-        raise InvalidParams(f"The parts of a value do not fit it: {error}.") from error
-    whole = [pieces[0]]
-    for hole, piece in zip(holes, pieces[1:], strict=True):
-        whole += (*hole.pieces, piece)
-    return b"".join(whole)
-
-
 def _prepare_remove(params: Remove, holes: Sequence[Hole]) -> Mutation:
     keys = _list(params.keys) or []
     return lambda transaction, _: (areas.remove(transaction, keys), b"{}")
@@ -260,7 +259,27 @@ def _prepare_clear(params: OnArea, holes: Sequence[Hole]) -> Mutation:
 
 
 def _get_keys(transaction: Transaction, params: OnArea) -> Pieces:
-    return [_encode({"keys": areas.get_keys(transaction)})]
+    pieces: Pieces = [b'{"keys":[']
+    comma = b""
+    for index, key in enumerate(areas.get_keys(transaction)):
+        name = _encode(key)
+        if len(name) <= KEY_IN_TEXT:
+            pieces.append(comma + name)
+        else:
+            path = ("result", "keys", index)
+            pieces += [comma + b'"', HeldText(path, _in_pieces(name[1:-1])), b'"']
+        comma = b","
+    pieces.append(b"]}")
+    return pieces
+
+
+def _in_pieces(escaped: bytes) -> list[bytes]:
+    pieces = []
+    while escaped:
+        place = safe_cut(escaped, TEXT_PIECE)
+        pieces.append(escaped[:place])
+        escaped = escaped[place:]
+    return pieces
 
 
 def _bytes_in_use(transaction: Transaction, params: BytesInUse) -> Pieces:
@@ -269,8 +288,8 @@ def _bytes_in_use(transaction: Transaction, params: BytesInUse) -> Pieces:
 
 METHODS: dict[str, Method] = {
     "storage.get": Method(Get, read=_get),
-    "storage.set": Method(Set, prepare=_prepare_set),
-    "storage.update": Method(Update, prepare=_prepare_update),
+    "storage.set": Method(Set, prepare=_prepare_set, holes=True),
+    "storage.update": Method(Update, prepare=_prepare_update, holes=True),
     "storage.remove": Method(Remove, prepare=_prepare_remove),
     "storage.clear": Method(OnArea, prepare=_prepare_clear),
     "storage.getKeys": Method(OnArea, read=_get_keys),

@@ -79,6 +79,8 @@ class Channel:
             self._outbox.flush()
             if worked:
                 return []
+            if source.frames or source.ended:  # read by the helper while the outbox wrote
+                continue
             left = None if deadline is None else max(0.0, deadline - monotonic())
             if self._wakers:
                 if not source.wait_beside(self._wakers, left):
