@@ -51,8 +51,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def opened(folder: Path, **options: int) -> Store:
-    return Store(str(folder), extension="e", profile="p", **options)
+def opened(folder: Path, map_size: int | None = None, max_size: int | None = None) -> Store:
+    return Store(str(folder), extension="e", profile="p", map_size=map_size, max_size=max_size)
 
 
 def test_everything_made_belongs_to_its_owner_alone(tmp_path: Path) -> None:

@@ -318,6 +318,14 @@ class Store:
             )
         return UnavailableError(f"The data file {self.path} cannot be used: {error}.")
 
+    def copy(self, target: str) -> None:
+        """Write a compacted copy of this moment to the new file ``target``."""
+        try:
+            self._environment.copy(target, compact=True)
+        except lmdb.Error as error:
+            raise self._translated(error) from error
+        os.chmod(target, 0o600)
+
     def close(self) -> None:
         """Close the file and give back the locks."""
         self._environment.close()

@@ -1,0 +1,109 @@
+"""Copies of a store: made while it is in use, checked, and put in its place again.
+
+Rules:
+
+* A backup is one moment of the store, compacted, verified before it gets its name, and a plain
+  LMDB file.
+* A restore needs the store for itself (``use.lock``), checks the copy first, keeps what it
+  replaces under a dated name, and gives the file a new epoch, so that nobody compares sequence
+  numbers across the two.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+
+import lmdb
+import msgspec
+
+from sidekeep.errors import DamagedError
+from sidekeep.store import verify
+from sidekeep.store.damage import problem_of
+from sidekeep.store.environment import DATA_FILE, Store
+from sidekeep.store.files import make_private_folder, sync_folder
+from sidekeep.store.founding import About, read_about
+from sidekeep.store.layout import META
+from sidekeep.store.locks import FileLock
+from sidekeep.store.transaction import Transaction
+
+
+def create(store: Store, target: str) -> int:
+    """Write a checked copy of an open store to the file ``target``; return its size in bytes.
+
+    ``target`` must not exist. ``DamagedError`` if the copy does not pass the check (it is removed).
+    """
+    unfinished = target + ".new"
+    store.copy(unfinished)
+    try:
+        check(unfinished)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
+    os.link(unfinished, target)  # unlike a rename, this never replaces a file
+    os.unlink(unfinished)
+    sync_folder(os.path.dirname(os.path.abspath(target)))
+    return os.path.getsize(target)
+
+
+def check(path: str) -> About:
+    """Check a copy completely and return what it says of itself; ``DamagedError`` if it is bad."""
+    problem = problem_of(path)
+    if problem is not None:
+        raise DamagedError(f"The file {path} {problem}.")
+    environment = lmdb.open(path, subdir=False, readonly=True, lock=False, create=False)
+    try:
+        transaction = Transaction(environment, writable=False)
+        try:
+            about = read_about(path, transaction)
+            found = verify.problems(transaction)
+        finally:
+            transaction.txn.abort()
+    finally:
+        environment.close()
+    if found:
+        raise DamagedError(f"The file {path} is damaged: {found[0]} ({len(found)} problems).")
+    return about
+
+
+def restore(folder: str, source: str) -> str | None:
+    """Put the copy ``source`` in the place of the store in ``folder``.
+
+    Returns where the file that was there lies now, or ``None`` if there was none. ``BusyError`` if
+    a host has the store open (close the browser first), ``DamagedError`` if the copy is bad; then
+    nothing was changed.
+    """
+    check(source)
+    make_private_folder(folder)
+    lock = FileLock(os.path.join(folder, "use.lock"), "using this store (close the browser)")
+    try:
+        lock.acquire()
+        path = os.path.join(folder, DATA_FILE)
+        unfinished = path + ".new"
+        shutil.copyfile(source, unfinished)
+        os.chmod(unfinished, 0o600)
+        _renew_epoch(unfinished)
+        aside = None
+        if os.path.exists(path):
+            aside = f"{path}.{time.strftime('%Y-%m-%dT%H%M%S')}"
+            os.rename(path, aside)
+        os.rename(unfinished, path)
+        if os.path.exists(path + "-lock"):
+            os.unlink(path + "-lock")
+        sync_folder(folder)
+        return aside
+    finally:
+        lock.close()
+
+
+def _renew_epoch(path: str) -> None:
+    environment = lmdb.open(path, subdir=False, create=False, lock=False, map_size=1 << 40)
+    try:
+        transaction = Transaction(environment, writable=True)
+        about = read_about(path, transaction)
+        about.epoch = os.urandom(8).hex()
+        transaction.put(META, b"store", msgspec.json.encode(about))
+        transaction.txn.commit()
+    finally:
+        environment.close()
