@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sidekeep.errors import InvalidParams
-from sidekeep.ops.ids import CHROMIUM, FIREFOX, ExtensionId, origin, parse_extension_id, unite
+from sidekeep.ops.ids import (
+    CHROMIUM,
+    DEMO_IDS,
+    FIREFOX,
+    ExtensionId,
+    origin,
+    parse_extension_id,
+    unite,
+)
+from tests.ops.machine import ROOT
 
 LETTERS = "abcdefghijklmnopabcdefghijklmnop"
 
@@ -81,3 +94,11 @@ def test_an_origin_ends_in_a_slash() -> None:
 
 def test_uniting_keeps_the_order_and_drops_doubles() -> None:
     assert unite(["b", "a"], ["a", "c"]) == ["b", "a", "c"]
+
+
+def test_the_demo_ids_are_those_of_the_shipped_extension() -> None:
+    manifest = json.loads((ROOT / "extension_stub" / "manifest.json").read_bytes())
+    digest = hashlib.sha256(base64.b64decode(manifest["key"])).hexdigest()[:32]
+    # Chromium's id: the first half of the hash of the key, with the letters a-p for hex digits.
+    assert "".join(chr(ord("a") + int(digit, 16)) for digit in digest) == DEMO_IDS[CHROMIUM]
+    assert manifest["browser_specific_settings"]["gecko"]["id"] == DEMO_IDS[FIREFOX]
