@@ -30,7 +30,7 @@ bench *options:
 
 # Renew the lock files after a change of pyproject.toml or package.json (needs uv).
 lock:
-    uv pip compile --quiet --universal --generate-hashes --python-version 3.10 pyproject.toml -o requirements/host.txt
-    uv pip compile --quiet --universal --generate-hashes --python-version 3.10 pyproject.toml --extra tools -o requirements/tools.txt
-    uv pip compile --quiet --universal --generate-hashes --python-version 3.10 pyproject.toml --extra tools --group dev -o requirements/dev.txt
+    uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.10 pyproject.toml -o requirements/host.txt
+    uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.10 pyproject.toml --extra tools --no-emit-package lmdb --no-emit-package msgspec -o requirements/tools.txt
+    uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml --extra tools --group dev -o requirements/dev.txt
     npm install --package-lock-only

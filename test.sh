@@ -18,14 +18,14 @@ fail() {
 }
 
 find_python() {
-  for candidate in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
+  for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
     if command -v "$candidate" >/dev/null 2>&1 &&
-      "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+      "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
       printf '%s\n' "$candidate"
       return
     fi
   done
-  fail 'no Python 3.10 or newer was found; install one'
+  fail 'no Python 3.11 or newer was found; the tests need it'
 }
 
 # Chromium is Debian's package; another Chrome or Chromium can be named with SIDEKEEP_CHROMIUM.

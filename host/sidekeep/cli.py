@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +21,9 @@ from sidekeep.ops.options import make_options
 from sidekeep.ops.places import Places, find_places
 from sidekeep.ops.report import Row, show
 from sidekeep.ops.state import State, read_state
+
+if TYPE_CHECKING:
+    from sidekeep.ops.stores import StoreFolder
 
 pass_places = click.make_pass_decorator(Places)
 
@@ -217,11 +221,9 @@ def _store_options(command: click.Command) -> click.Command:
 @pass_places
 def get(places: Places, key: str, extension: str | None, profile: str | None) -> None:
     """Print the value of KEY as JSON."""
-    from sidekeep.ops.stores import choose_store, find_stores, value_text
+    from sidekeep.ops.stores import value_text
 
-    data_dir = _installed(places).data_dir or places.default_data
-    store = choose_store(find_stores(data_dir), extension, profile)
-    for piece in value_text(store, key):
+    for piece in value_text(_chosen(places, extension, profile), key):
         sys.stdout.buffer.write(piece)
     sys.stdout.buffer.write(b"\n")
 
@@ -232,15 +234,66 @@ def keys(places: Places, extension: str | None, profile: str | None) -> None:
     """List the keys of a store, one JSON string per line."""
     import json
 
-    from sidekeep.ops.stores import choose_store, find_stores, keys_of
+    from sidekeep.ops.stores import keys_of
 
-    data_dir = _installed(places).data_dir or places.default_data
-    for key in keys_of(choose_store(find_stores(data_dir), extension, profile)):
+    for key in keys_of(_chosen(places, extension, profile)):
         click.echo(json.dumps(key, ensure_ascii=False))
 
 
-_store_options(get)
-_store_options(keys)
+@cli.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@pass_places
+def backup(places: Places, file: Path, extension: str | None, profile: str | None) -> None:
+    """Write a checked copy of a store to FILE, which must not exist.
+
+    The browser may go on meanwhile: the copy is one moment of the store.
+    """
+    from sidekeep.ops.stores import back_up
+
+    size = back_up(_chosen(places, extension, profile), file)
+    click.echo(f"{file}: {_megabytes(size)}, checked")
+
+
+@cli.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@pass_places
+def restore(places: Places, file: Path, extension: str | None, profile: str | None) -> None:
+    """Put the copy FILE in the place of a store. Close the browser first.
+
+    The copy is checked before anything is changed, and what it replaces stays beside it under a
+    dated name.
+    """
+    from sidekeep.ops.stores import put_back
+
+    store = _chosen(places, extension, profile)
+    aside = put_back(store, file)
+    click.echo(f"{store.folder} now holds {file}")
+    if aside:
+        click.echo(f"what was there before: {aside}")
+
+
+@cli.command()
+@pass_places
+def verify(places: Places, extension: str | None, profile: str | None) -> None:
+    """Read a whole store and compare every checksum and count."""
+    from sidekeep.ops.stores import problems_of
+
+    found = problems_of(_chosen(places, extension, profile))
+    for problem in found:
+        click.echo(problem)
+    click.echo(f"{len(found)} problem(s)." if found else "All is well.")
+    sys.exit(1 if found else 0)
+
+
+for _command in (get, keys, backup, restore, verify):
+    _store_options(_command)
+
+
+def _chosen(places: Places, extension: str | None, profile: str | None) -> StoreFolder:
+    from sidekeep.ops.stores import choose_store, find_stores
+
+    data_dir = _installed(places).data_dir or places.default_data
+    return choose_store(find_stores(data_dir), extension, profile)
 
 
 def _installed(places: Places) -> State:

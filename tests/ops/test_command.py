@@ -99,6 +99,35 @@ async def test_a_missing_key_or_store_is_a_sentence(filled: Machine) -> None:
     assert "There is no such store" in result.err
 
 
+async def test_a_backup_made_in_use_can_be_restored_later(filled: Machine) -> None:
+    copy = filled.home / "copy.mdb"
+    async with filled.host(CHROMIUM) as host:
+        await host.hello("profile-a")
+        result = filled.sidekeep("backup", str(copy), "--profile", "profile-a")
+        assert result.code == 0, result
+        await host.remove(["big", "plain"])
+        result = filled.sidekeep("restore", str(copy), "--profile", "profile-a")
+        assert result.code == 1, result
+        assert "close the browser" in result.err
+    result = filled.sidekeep("restore", str(copy), "--profile", "profile-a")
+    assert result.code == 0, result
+    result = filled.sidekeep("get", "big", "--profile", "profile-a")
+    assert json.loads(result.out) == {"shot": BIG}
+    assert len(list((filled.program / "data" / DEMO_ID).rglob("store.mdb.*"))) == 1
+
+
+async def test_verify_says_what_is_damaged(filled: Machine) -> None:
+    result = filled.sidekeep("verify", "--profile", "profile-a")
+    assert (result.code, result.out) == (0, "All is well.\n"), result
+    path = next((filled.program / "data" / DEMO_ID).rglob("store.mdb"))
+    content = path.read_bytes()
+    assert b"empty key" in content
+    path.write_bytes(content.replace(b"empty key", b"empty kez"))
+    result = filled.sidekeep("verify", "--profile", "profile-a")
+    assert result.code == 1, result
+    assert "checksum" in result.out
+
+
 def test_the_version_is_the_packages(machine: Machine) -> None:
     machine.installed()
     assert __version__ in machine.sidekeep("--version").out
@@ -110,7 +139,8 @@ def test_every_command_and_option_is_explained(machine: Machine) -> None:
     assert overview.code == 0
     commands = re.findall(r"^  ([a-z]+)  ", overview.out.partition("Commands:")[2], re.M)
     assert set(commands) == {
-        "doctor", "get", "keys", "register", "status", "uninstall", "unregister",
+        "backup", "doctor", "get", "keys", "register", "restore", "status", "uninstall",
+        "unregister", "verify",
     }  # fmt: skip
     for name in commands:
         text = machine.sidekeep(name, "--help").out

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sidekeep.errors import InvalidParams, NotFoundError, SidekeepError
 from sidekeep.model import areas
-from sidekeep.store import blobs, report
+from sidekeep.store import backup, blobs, report, verify
 from sidekeep.store.environment import DATA_FILE, Store
 from sidekeep.store.founding import ABOUT_FILE
 
@@ -99,3 +99,20 @@ def keys_of(found: StoreFolder) -> list[str]:
     """Return all keys of a store in byte order."""
     with opened(found) as store, store.read() as transaction:
         return areas.get_keys(transaction)
+
+
+def back_up(found: StoreFolder, target: Path) -> int:
+    """Write a checked copy to the new file ``target``; return its size in bytes."""
+    with opened(found) as store:
+        return backup.create(store, str(target))
+
+
+def put_back(found: StoreFolder, source: Path) -> str | None:
+    """Put a copy in the store's place; return where the old file lies now."""
+    return backup.restore(str(found.folder), str(source))
+
+
+def problems_of(found: StoreFolder) -> list[str]:
+    """Return what ``store.verify`` finds."""
+    with opened(found) as store, store.read() as transaction:
+        return verify.problems(transaction)
