@@ -235,12 +235,14 @@ def _fill(message: _Message) -> Any:
 
 
 def _refuse_long(node: Any) -> None:
+    """Refuse big strings in the text; those under a huge key stay, since a path names the key."""
     if isinstance(node, str):
         if len(node) > STRING_LIMIT:
             raise PartError(f"a string of {len(node)} characters was left in the text")
     elif isinstance(node, dict):
-        for item in node.values():
-            _refuse_long(item)
+        for key, item in node.items():
+            if len(key) <= STRING_LIMIT:
+                _refuse_long(item)
     elif isinstance(node, list):
         for item in node:
             _refuse_long(item)

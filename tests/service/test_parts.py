@@ -74,6 +74,29 @@ async def test_pieces_of_any_size_and_spelling_are_joined(
     assert await host.get("k") == {"k": value}
 
 
+async def test_keys_too_long_for_one_frame_are_keys_like_others(host: SidekeepHost) -> None:
+    long, other = "é" * 200_000, "é" * 200_000 + "x"
+    await host.set({"": "empty", long: 1, other: "v" * 300_000})
+    assert await host.get(long) == {long: 1}
+    assert await host.get([other, "", "missing" * 50_000]) == {other: "v" * 300_000, "": "empty"}
+    assert await host.bytes_in_use([long]) == 400_001
+    assert await host.keys() == ["", long, other]
+    await host.remove([other])
+    await host.remove(long)
+    assert await host.get() == {"": "empty"}
+
+
+@pytest.mark.parametrize("window", [1, 3])
+async def test_replies_in_parts_never_wait_for_another_call(sandbox: Sandbox, window: int) -> None:
+    """A host that misses an acknowledgement would go on only when something else arrives."""
+    async with sandbox.open(parts=window) as host:
+        value = "x" * 1_500_000
+        await host.set({"a": value})
+        for _ in range(60):
+            found = await host.call("storage.get", {"area": "local", "keys": "a"}, timeout=5)
+            assert found["items"]["a"] == value
+
+
 async def test_every_part_is_acknowledged(host: SidekeepHost) -> None:
     await host.set({"a": "x" * 2_000_000})
     await host.until(lambda: bool(host.acks) and host.in_flight == 0)
