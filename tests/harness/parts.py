@@ -24,7 +24,7 @@ PIECE_LIMIT = 262_144
 
 Path = list[str | int]
 
-_HOLE_PIECE = re.compile(rb'"s"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_HOLE_PIECE = re.compile(rb'"s"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*)"')
 
 
 class PartError(Exception):
