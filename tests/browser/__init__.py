@@ -1,0 +1,1 @@
+"""The shipped extension in a real Chromium, with the host that install.sh registered."""
