@@ -1,16 +1,20 @@
 // @ts-check
 /**
- * A storage area with the shape and behaviour of one of `chrome.storage`, promise form.
+ * A storage area with the shape and behaviour of one of `chrome.storage`, promise form, and what
+ * that lacks: changes in one step, and changes that depend on a revision.
  *
  * Rules of this module:
  * - Wrong argument types throw a TypeError at once, worded as Chromium words it; nothing is sent.
  * - Arguments are converted before the method returns: changing them afterwards has no effect.
  * - Defaults are merged here, the host knows nothing of them.
  * - The calls of one area settle in call order, refused ones too.
+ * - What the real areas do not have is not enumerable, so that the shape stays theirs.
  */
 
+import { decodeBuffers } from './buffers.js';
 import { SidekeepError } from './errors.js';
-import { convertDefaults, convertItems, Measure, mergeDefaults } from './values.js';
+import { checkedExpectations, checkedKey, checkedUpdate } from './update.js';
+import { convertDefaults, convertItems, convertSessionItems, Measure, mergeDefaults, put } from './values.js';
 
 /** @typedef {import('./calls.js').Calls} Calls */
 /** @typedef {import('./index.d.ts').StorageArea} StorageAreaShape */
@@ -32,11 +36,13 @@ export class StorageArea {
 
   /**
    * @param {Calls} calls
-   * @param {'local'} name of the area
+   * @param {import('./events.js').AreaName} name
+   * @param {StorageAreaShape['onChanged']} onChanged
    */
-  constructor(calls, name) {
+  constructor(calls, name, onChanged) {
     this.#calls = calls;
     this.#name = name;
+    this.onChanged = onChanged;
   }
 
   /**
@@ -67,21 +73,52 @@ export class StorageArea {
 
   /**
    * @param {object} items values by key; what JSON cannot carry is skipped as in the real area
+   * @param {{expect: Record<string, number>}} [condition] revisions that must be the present ones
    * @param {...never} surplus
-   * @returns {Promise<void>} fulfilled when the host has the change on disk
+   * @returns {Promise<any>} fulfilled when the host has the change on disk; with a condition, with
+   *   the new revisions
    */
-  set(items, ...surplus) {
+  set(items, condition, ...surplus) {
     const calls = this.#calls;
-    checkCount('set', surplus);
+    const expect = checkedExpectations(condition);
+    checkCount('set', expect ? surplus : [/** @type {any} */ (condition), ...surplus]);
     if (typeof items !== 'object' || items === null || Array.isArray(items)) throw mismatch('set');
-    const measure = new Measure();
-    let converted;
-    try {
-      converted = convertItems(items, measure);
-    } catch (error) {
-      return calls.refuse(this.#name, refusal(error));
-    }
-    return this.#send(calls, 'set', { items: converted }, nothing, measure);
+    return this.#sendConverted(calls, 'set', items, (converted) => ({ items: converted, expect }), (result) =>
+      expect ? { revisions: result.revisions } : undefined,
+    );
+  }
+
+  /**
+   * Changes one value in one step, whoever else changes it at the same time.
+   * @param {string} key
+   * @param {import('./index.d.ts').Update} change
+   * @returns {Promise<import('./index.d.ts').UpdateResult>}
+   */
+  update(key, change) {
+    const calls = this.#calls;
+    const { kind, operand, expect } = checkedUpdate(checkedKey(key), change);
+    /** @param {Record<string, unknown>} converted */
+    const params = (converted) => {
+      if (!('operand' in converted)) throw new SidekeepError('invalidParams', `${kind}: not a value.`);
+      return { key, [kind]: converted['operand'], expect };
+    };
+    return this.#sendConverted(calls, 'update', { operand }, params, (result) => result);
+  }
+
+  /**
+   * @param {null | string | string[]} [keys] null or undefined: everything
+   * @returns {Promise<{items: Record<string, any>, revisions: Record<string, number>}>} values with
+   *   their revisions, of one moment; 0 for a key that was named and does not exist
+   */
+  getWithRevisions(keys) {
+    const calls = this.#calls;
+    const list = typeof keys === 'string' ? [keys] : (keys ?? null);
+    if (list !== null && !Array.isArray(list)) throw new TypeError('keys must be a string or an array of strings.');
+    const named = list && checkKeys('get', list);
+    return this.#send(calls, 'get', { keys: named, revisions: true }, ({ items, revisions }) => {
+      for (const key of named ?? []) if (!Object.hasOwn(revisions, key)) put(revisions, key, 0);
+      return { items: this.#decoded(items), revisions };
+    });
   }
 
   /**
@@ -126,7 +163,7 @@ export class StorageArea {
    * @param {null | string | string[]} keys
    */
   #items(calls, keys) {
-    return this.#send(calls, 'get', { keys }, ({ items }) => items);
+    return this.#send(calls, 'get', { keys }, ({ items }) => this.#decoded(items));
   }
 
   /**
@@ -141,8 +178,30 @@ export class StorageArea {
       return calls.refuse(this.#name, refusal(error));
     }
     return this.#send(calls, 'get', { keys: Object.keys(converted) }, ({ items }) =>
-      mergeDefaults(converted, items),
+      mergeDefaults(converted, this.#decoded(items)),
     );
+  }
+
+  /**
+   * @param {Calls} calls
+   * @param {'set' | 'update'} method
+   * @param {object} values
+   * @param {(converted: Record<string, unknown>) => Record<string, unknown>} params of the call
+   * @param {(result: any) => any} view
+   * @returns {Promise<any>}
+   */
+  #sendConverted(calls, method, values, params, view) {
+    const measure = new Measure();
+    const convert = this.#name === 'session' ? convertSessionItems : convertItems;
+    let converted;
+    try {
+      converted = params(convert(values, measure));
+    } catch (error) {
+      return calls.refuse(this.#name, refusal(error));
+    }
+    const { key, expect, ...change } = converted;
+    const whole = { area: this.#name, ...change, ...convertItems({ key, expect }, measure) };
+    return calls.call(`storage.${method}`, whole, measure, this.#name, view);
   }
 
   /**
@@ -150,13 +209,21 @@ export class StorageArea {
    * @param {keyof typeof SIGNATURES} method
    * @param {Record<string, unknown>} params
    * @param {(result: any) => any} view what the caller gets of the result
-   * @param {Measure} [measure] of a converted parameter; keys are converted and measured here
    * @returns {Promise<any>}
    */
-  #send(calls, method, params, view, measure = new Measure()) {
-    const converted = 'items' in params ? params : convertItems(params, measure);
-    const whole = { area: this.#name, ...converted };
+  #send(calls, method, params, view) {
+    const measure = new Measure();
+    const whole = { area: this.#name, ...convertItems(params, measure) };
     return calls.call(`storage.${method}`, whole, measure, this.#name, view);
+  }
+
+  /**
+   * @param {Record<string, any>} items from the host
+   * @returns {Record<string, any>} the same
+   */
+  #decoded(items) {
+    if (this.#name === 'session') decodeBuffers(items);
+    return items;
   }
 }
 

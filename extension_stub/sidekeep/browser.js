@@ -25,16 +25,22 @@ import { SidekeepError } from './errors.js';
  */
 
 /**
+ * @typedef {object} RealArea an area of the browser's own storage
+ * @property {(key: string) => Promise<Record<string, unknown>>} get
+ * @property {(items: Record<string, unknown>) => Promise<void>} set
+ * @property {(key: string) => Promise<void>} remove
+ * @property {EventTarget_<(changes: Record<string, unknown>) => void>} [onChanged]
+ */
+
+/**
  * @typedef {object} ExtensionApi
  * @property {{
  *   id?: string,
  *   connectNative?: (host: string) => NativePort,
  *   lastError?: {message?: string} | null,
  * }} runtime
- * @property {{local?: {
- *   get(key: string): Promise<Record<string, unknown>>,
- *   set(items: Record<string, unknown>): Promise<void>,
- * }}} [storage]
+ * @property {{local?: RealArea, session?: RealArea}} [storage]
+ * @property {{inIncognitoContext?: boolean}} [extension]
  */
 
 /**
@@ -87,4 +93,21 @@ export function lossText(port) {
 export function isBackground() {
   if (typeof document === 'undefined') return true;
   return typeof location !== 'undefined' && /_generated_background_page/.test(location.pathname);
+}
+
+/**
+ * Whether this context belongs to the incognito side of an extension in split mode.
+ * @returns {boolean}
+ */
+export function isIncognito() {
+  return extensionApi().extension?.inIncognitoContext === true;
+}
+
+/**
+ * Whether the extension was reloaded or removed under this context, which can reach nothing now.
+ * @returns {boolean}
+ */
+export function isOrphaned() {
+  const scope = /** @type {{chrome?: ExtensionApi, browser?: ExtensionApi}} */ (globalThis);
+  return !(scope.chrome?.runtime?.id ?? scope.browser?.runtime?.id);
 }

@@ -12,14 +12,17 @@
  *   same client and `op`, so that the host answers a repeated one with its first result. A call
  *   that saw its port end three times is not sent again: it may be what ends the host.
  * - While at rest after failures, calls are refused at once with the reason.
+ * - Whoever listens to changes is served first on every port. In a page a listener holds the port:
+ *   a lost one is opened again with backoff, at rest too. A background that listens lets its port
+ *   go when it is idle, and opens a lost one again only as long as the attempts do not fail.
  */
 
 import { Backoff, FAILURES_BEFORE_REST } from './backoff.js';
-import { openNativePort } from './browser.js';
+import { isOrphaned, openNativePort } from './browser.js';
 import { Call } from './call.js';
 import { Channel } from './channel.js';
 import { explainLoss, SidekeepError } from './errors.js';
-import { newToken, profileToken } from './identity.js';
+import { newToken, profileToken, runToken } from './identity.js';
 import { Lanes } from './lanes.js';
 import { changes } from './methods.js';
 import { Measure } from './values.js';
@@ -29,11 +32,17 @@ import { Watchdog } from './watchdog.js';
 /** @typedef {import('./call.js').Request} Request */
 /** @typedef {import('./status.js').StatusBoard} StatusBoard */
 /** @typedef {import('./errors.js').PortLoss} PortLoss */
+/** @typedef {import('./watcher.js').Watcher} Watcher */
+/** @typedef {import('./watcher.js').Watch} Watch */
 
 /** Ports that may end under a call before it is given up. */
 const LOSSES_LIMIT = 3;
 /** A port that was silent for so many timeouts while calls were open is given up. */
 const SILENT_TIMEOUTS = 3;
+/** Milliseconds after which a port that only listens counts as one that works. */
+const GOOD_LIFE = 5000;
+/** Milliseconds after which a watch that the host refused is tried again. */
+const WATCH_AGAIN = 5000;
 
 /**
  * @typedef {object} CallsOptions
@@ -41,11 +50,14 @@ const SILENT_TIMEOUTS = 3;
  * @property {number} timeout
  * @property {number} idle
  * @property {number} window
+ * @property {boolean} background whether an open port keeps this context from sleeping
+ * @property {() => void} changed called when the host has made a change that was asked for here
  */
 
 export class Calls {
   #options;
   #status;
+  #watcher;
   #backoff = new Backoff();
   #client = newToken();
   #nextId = 1;
@@ -60,8 +72,15 @@ export class Calls {
   /** @type {SidekeepError | null} why no attempt is made at present */
   #rest = null;
   #closed = false;
-  /** @type {Promise<string> | null} */
-  #profile = null;
+  /** @type {Promise<{profile: string, run: string | null}> | null} */
+  #tokens = null;
+  /** the watch that the host has not answered yet
+   * @type {{call: Call, watch: Watch} | null} */
+  #watch = null;
+  /** whether the host was asked on this port to tell of some area */
+  #watching = false;
+  /** @type {Timer} */
+  #watchTimer = undefined;
   /** when parts or acknowledgements last arrived; by performance.now() */
   #moved = 0;
   /** @type {Timer} */
@@ -78,10 +97,12 @@ export class Calls {
   /**
    * @param {CallsOptions} options
    * @param {StatusBoard} status
+   * @param {Watcher} watcher
    */
-  constructor(options, status) {
+  constructor(options, status, watcher) {
     this.#options = options;
     this.#status = status;
+    this.#watcher = watcher;
   }
 
   /**
@@ -139,12 +160,33 @@ export class Calls {
    */
   async close() {
     this.#closed = true;
+    this.#dropWatch();
+    clearTimeout(this.#watchTimer);
     if (this.#open.size > 0) await new Promise((done) => this.#whenDone.push(() => done(undefined)));
     clearTimeout(this.#idleTimer);
+    clearTimeout(this.#reopenTimer);
     this.#watchdog.stop();
     this.#channel?.close();
     this.#channel = null;
     this.#status.set('closed', null);
+  }
+
+  /** To be called when the areas that somebody listens to have changed. */
+  listenersChanged() {
+    this.#watcher.forget();
+    if (this.#closed) return;
+    if (this.#channel?.saidHello) {
+      if (!this.#watcher.listening && !this.#watching) return;
+      if (this.#tick.push(this.#newWatch()) === 1) queueMicrotask(() => this.#endOfTick());
+    } else {
+      this.hear();
+    }
+  }
+
+  /** Opens a port, if there is none, to hear what was missed. */
+  hear() {
+    if (this.#closed || this.#channel || !this.#watcher.listening) return;
+    queueMicrotask(() => this.#endOfTick());
   }
 
   // --- from a call to the port -------------------------------------------------------------
@@ -152,6 +194,7 @@ export class Calls {
   #endOfTick() {
     const calls = this.#tick.filter((call) => !call.outcome);
     this.#tick = [];
+    if (this.#closed && calls.length === 0) return;
     clearTimeout(this.#idleTimer);
     this.#watchdog.watch();
     if (this.#channel) this.#channel.send(calls);
@@ -163,7 +206,7 @@ export class Calls {
     if (wait === 0) {
       this.#connect();
     } else {
-      this.#status.set('waiting', this.#status.reason);
+      if (!this.#rest) this.#status.set('waiting', this.#status.reason);
       this.#reopenTimer = setTimeout(() => this.#connect(), wait);
     }
   }
@@ -192,10 +235,16 @@ export class Calls {
   /** @returns {Channel} */
   #openChannel() {
     const channel = new Channel(openNativePort(this.#options.host), {
-      greeted: (result) => this.#status.greeted(result),
+      greeted: (result) => {
+        this.#status.greeted(result);
+        if (this.#open.size === 0) this.#allDone(); // nobody waits for it any more
+      },
       refused: (error) => this.#refused(error),
       posted: (call) => this.#posted(call),
       answered: (id, outcome) => this.#answered(id, outcome),
+      notified: (method, params) => {
+        if (this.#watcher.notified(method, params) && this.#open.size === 0) this.#allDone();
+      },
       moved: () => {
         this.#moved = performance.now();
       },
@@ -209,32 +258,91 @@ export class Calls {
   }
 
   /**
-   * Says hello as soon as the token of the profile is known.
+   * Says hello as soon as the tokens are known, and asks for the events first.
    * @param {Channel} channel
    */
   async #greet(channel) {
-    this.#profile ??= profileToken();
-    let profile;
+    this.#tokens ??= tokens();
+    let known;
     try {
-      profile = await this.#profile;
+      [known] = await Promise.all([this.#tokens, this.#watcher.load()]);
     } catch (error) {
-      this.#profile = null;
+      this.#tokens = null;
       if (this.#channel !== channel) return;
       channel.close();
       this.#lostPort({ cause: 'absent', error: /** @type {SidekeepError} */ (error) });
       return;
     }
-    channel.greet({
+    if (this.#channel !== channel) return;
+    /** @type {Request} */
+    const hello = {
       jsonrpc: '2.0',
       id: this.#nextId++,
       method: 'host.hello',
       params: {
         protocol: 1,
-        profile,
+        profile: known.profile,
+        ...(known.run === null ? {} : { run: known.run }),
         client: this.#client,
         parts: { window: this.#options.window },
       },
+    };
+    this.#watching = false;
+    channel.greet(hello, this.#watcher.listening && !this.#closed ? [this.#newWatch()] : []);
+    this.#watchdog.watch();
+  }
+
+  // --- events ------------------------------------------------------------------------------
+
+  /** @returns {Call} a watch of what is listened to now, in place of an earlier one */
+  #newWatch() {
+    this.#dropWatch();
+    const watch = this.#watcher.request();
+    /** @type {Request} */
+    const request = { jsonrpc: '2.0', id: this.#nextId++, method: 'storage.watch', params: watch };
+    const call = new Call(request, new Measure(), null, (answer) => {
+      this.#watch = null;
+      this.#watcher.watched(watch, answer);
     });
+    call.promise.catch((error) => {
+      if (this.#watch?.call === call) this.#watchRefused(error);
+    });
+    this.#open.set(call.id, call);
+    this.#watch = { call, watch };
+    this.#watching = watch.areas.length > 0;
+    return call;
+  }
+
+  #dropWatch() {
+    if (!this.#watch) return;
+    const { call } = this.#watch;
+    this.#watch = null;
+    call.outcome = { result: null }; // so that it does not leave if it waits; it never settles
+    this.#open.delete(call.id);
+    if (this.#open.size === 0) this.#allDone();
+  }
+
+  /** @param {SidekeepError} error */
+  #watchRefused(error) {
+    this.#watch = null;
+    if (this.#closed || !this.#channel) return; // the next port asks again
+    console.warn('The Sidekeep stub cannot hear of changes at present:', error.message);
+    clearTimeout(this.#watchTimer);
+    this.#watchTimer = setTimeout(() => this.listenersChanged(), WATCH_AGAIN);
+  }
+
+  /** Whether a listener keeps the port from being closed when it is idle. */
+  get #held() {
+    return !this.#options.background && this.#watcher.listening;
+  }
+
+  /**
+   * Whether a port that was lost is opened again though no call waits for it.
+   * @param {boolean} resting
+   */
+  #reopensFor(resting) {
+    if (this.#closed || !this.#watcher.listening || isOrphaned()) return false;
+    return !(this.#options.background && resting);
   }
 
   /** @param {Call} call */
@@ -253,8 +361,10 @@ export class Calls {
   #answered(id, outcome) {
     const call = this.#open.get(id);
     if (!call) return; // too late
-    this.#backoff.reset();
+    // A host that ends whenever it is to tell of changes must not be started without end.
+    if (call !== this.#watch?.call) this.#backoff.reset();
     this.#finish(call, outcome);
+    if (call.mutates && 'result' in outcome) this.#options.changed();
   }
 
   /** @param {SidekeepError} error of the hello */
@@ -265,8 +375,13 @@ export class Calls {
 
   /** @param {PortLoss} loss */
   #lostPort({ cause, error }) {
+    if (this.#channel && performance.now() - this.#channel.opened > GOOD_LIFE) this.#backoff.reset();
     this.#channel = null;
     this.#backoff.failed();
+    if (this.#watch) {
+      if (this.#watch.call.posted && cause === 'lost') this.#watcher.lost(this.#watch.watch);
+      this.#dropWatch();
+    }
     const resting = cause === 'absent' || this.#backoff.failures >= FAILURES_BEFORE_REST;
     this.#rest = resting ? error : null;
     this.#status.set(resting ? 'resting' : 'idle', error);
@@ -278,7 +393,7 @@ export class Calls {
       call.posted = false;
       if (resting || call.losses >= LOSSES_LIMIT) this.#finish(call, { error: call.gaveUp(error) });
     }
-    if (this.#open.size > 0) this.#connectAfterWait();
+    if (this.#open.size > 0 || this.#reopensFor(resting)) this.#connectAfterWait();
   }
 
   #giveUpPort() {
@@ -307,9 +422,9 @@ export class Calls {
   #allDone() {
     for (const done of this.#whenDone.splice(0)) done();
     clearTimeout(this.#idleTimer);
-    if (!this.#channel || !Number.isFinite(this.#options.idle)) return;
+    if (!this.#channel || !Number.isFinite(this.#options.idle) || this.#held) return;
     this.#idleTimer = setTimeout(() => {
-      if (this.#open.size > 0 || !this.#channel) return;
+      if (this.#open.size > 0 || !this.#channel || this.#held) return;
       this.#channel.close();
       this.#channel = null;
       this.#status.set('idle', null);
@@ -355,6 +470,12 @@ export class Calls {
 }
 
 /** @typedef {ReturnType<typeof setTimeout> | undefined} Timer */
+
+/** @returns {Promise<{profile: string, run: string | null}>} */
+async function tokens() {
+  const [profile, run] = await Promise.all([profileToken(), runToken()]);
+  return { profile, run };
+}
 
 /**
  * @param {any} result

@@ -35,6 +35,7 @@ const UNANSWERED_LIMIT = 4 * FRAME_FILL;
  * @property {(error: SidekeepError) => void} refused the host refused the hello
  * @property {(call: Call) => void} posted the call, or its first part, was handed to the browser
  * @property {(id: number, outcome: Outcome) => void} answered
+ * @property {(method: string, params: any) => void} notified the host tells something unasked
  * @property {() => void} moved parts or their acknowledgements arrived
  * @property {(text: string) => void} lost the port ended; what the browser says of it
  */
@@ -97,10 +98,17 @@ export class Channel {
   /**
    * Gives the hello; from now on frames leave.
    * @param {Request} hello
+   * @param {Call[]} first calls that go before those that wait already
    */
-  greet(hello) {
+  greet(hello, first) {
     this.#hello = hello;
+    this.#waiting.unshift(...first);
     this.#pump();
+  }
+
+  /** Whether the hello was given. */
+  get saidHello() {
+    return this.#hello !== null;
   }
 
   /**
@@ -268,8 +276,10 @@ export class Channel {
       if (whole !== undefined) this.#receiveOne(whole);
     } else if ('id' in message) {
       this.#response(/** @type {{id: unknown, result?: unknown, error?: object}} */ (message));
+    } else if ('method' in message) {
+      const { method, params } = /** @type {{method: unknown, params?: unknown}} */ (message);
+      if (typeof method === 'string') this.#events.notified(method, params);
     }
-    // Notifications: none is defined yet, and unknown ones are ignored.
   }
 
   /** @param {{of: number, i: number}} ack */

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * An event with the shape of the browser's: addListener, removeListener, hasListener.
+ * An event with the shape of the browser's: addListener, removeListener, hasListener, hasListeners.
  *
  * Rules of this module:
  * - Listeners are called in the order they were added; adding one twice counts once.
@@ -32,6 +32,11 @@ export class Event {
    */
   hasListener(listener) {
     return this.#listeners.has(listener);
+  }
+
+  /** @returns {boolean} */
+  hasListeners() {
+    return this.#listeners.size > 0;
   }
 
   /**

@@ -54,9 +54,37 @@ export interface ConnectOptions {
   idle?: number;
   /** Parts that may be on their way unacknowledged, 1 to 64; default 16. */
   window?: number;
+  /**
+   * Keys that no event tells of, in any area; a `*` at the end stands for any ending. For values that
+   * are big and change often: `['history', 'session_*']`.
+   */
+  quiet?: string[];
+  /**
+   * Wakes a sleeping worker for every change that a page of this extension makes with this option.
+   * The worker must give it too, in its first turn. Default false.
+   */
+  wake?: boolean;
 }
 
-/** An area of storage, as `chrome.storage.local` in its promise form. */
+/** What became of the items that one call changed, by key, in byte order. */
+export type Changes = Record<string, { newValue?: any; oldValue?: any }>;
+
+/** A change of one value in one step. With `expect` only if that is its present revision. */
+export type Update = { expect?: number } & (
+  | { /** Is added; a missing value counts as 0. */ increment: number }
+  | { /** Is put at the end of an array; a missing value counts as []. */ push: unknown }
+  | { /** Members that are set in an object; a missing value counts as {}. */ merge: object }
+  | { /** Takes the place of the value. */ value: unknown }
+);
+
+export interface UpdateResult {
+  /** The new value, after `increment`. */
+  value?: number;
+  /** The revision of the value, to be expected by the next change. */
+  revision: number;
+}
+
+/** An area of storage, as one of `chrome.storage` in its promise form. */
 export interface StorageArea {
   /**
    * What is stored under the keys. `null` or nothing: everything. An object gives keys and their
@@ -67,10 +95,29 @@ export interface StorageArea {
   getKeys(): Promise<string[]>;
   /** Stores values; fulfilled when they are on disk. All of them or none. */
   set(items: object): Promise<void>;
+  /**
+   * Stores values if the revisions of the keys that are named are the expected ones (0: the key does
+   * not exist); else it rejects with `conflict`, and `data.revisions` has the present ones.
+   */
+  set(items: object, condition: { expect: Record<string, number> }): Promise<{ revisions: Record<string, number> }>;
   remove(keys: string | string[]): Promise<void>;
   clear(): Promise<void>;
   /** Bytes of the keys in UTF-8 and of the values as JSON text. */
   getBytesInUse(keys?: null | string | string[]): Promise<number>;
+  /**
+   * Tells what changed in this area, whichever context or process changed it: one event per call,
+   * before the promise of the call that caused it settles, in the same order everywhere.
+   */
+  readonly onChanged: ListenerSet<[Changes]>;
+  /**
+   * Changes one value in one step, whoever else changes it at the same time. Rejects with `conflict`
+   * if the value has another type, or another revision than `expect` says.
+   */
+  update(key: string, change: Update): Promise<UpdateResult>;
+  /** Values with their revisions, of one moment; 0 for a key that was named and does not exist. */
+  getWithRevisions(
+    keys?: null | string | string[],
+  ): Promise<{ items: Record<string, any>; revisions: Record<string, number> }>;
 }
 
 /**
@@ -122,11 +169,18 @@ export interface ListenerSet<Args extends unknown[]> {
   addListener(listener: (...args: Args) => void): void;
   removeListener(listener: (...args: Args) => void): void;
   hasListener(listener: (...args: Args) => void): boolean;
+  hasListeners(): boolean;
 }
 
 /** A link to the host. */
 export interface Keep {
-  readonly storage: { readonly local: StorageArea };
+  readonly storage: {
+    /** As `chrome.storage.session`: gone when the browser ends or the extension is reloaded. */
+    readonly session: StorageArea;
+    readonly local: StorageArea;
+    /** Tells what changed in any area; after the listeners of the area itself. */
+    readonly onChanged: ListenerSet<[changes: Changes, area: 'local' | 'session']>;
+  };
   /**
    * Calls any method of the host. Objects are converted as those of `storage.set` are.
    * @throws TypeError (at once) if an argument has the wrong type
@@ -136,6 +190,11 @@ export interface Keep {
   status(): Status;
   /** Tells of every change of the status. */
   readonly onStatus: ListenerSet<[Status]>;
+  /**
+   * Tells that changes of an area were missed for good (the file was restored, or the journal no
+   * longer has them): read again what you keep of it.
+   */
+  readonly onGap: ListenerSet<[{ readonly area: 'local' | 'session' }]>;
   /** Tries now, whatever failed before; rejects with the reason if the host does not answer. */
   retry(): Promise<Status>;
   /** Takes no more calls, waits for those that are open, and closes the port. */

@@ -7,7 +7,8 @@
  *     await keep.storage.local.set({ note: 'kept' });
  *
  * Rules of this module:
- * - Importing it adds no listener and opens no port; nor does `connect`. The first call does.
+ * - Importing it adds no listener and opens no port; nor does `connect`, but for the one listener
+ *   that `wake` asks for. The first call, or the first listener, opens the port.
  * - The types of everything public are in index.d.ts.
  */
 
@@ -15,8 +16,12 @@ import { StorageArea } from './area.js';
 import { isBackground } from './browser.js';
 import { Calls } from './calls.js';
 import { SidekeepError } from './errors.js';
+import { StorageEvents } from './events.js';
+import { PlaceStore } from './place.js';
 import { StatusBoard } from './status.js';
 import { convertItems, Measure } from './values.js';
+import { listenForWake, Waker } from './wake.js';
+import { Watcher } from './watcher.js';
 
 export { SidekeepError };
 
@@ -34,15 +39,29 @@ const IDLE_IN_PAGE = 60_000;
  * @throws {TypeError} if an option has the wrong type or is out of range
  */
 export function connect(options = {}) {
+  const background = isBackground();
+  const wake = checkedFlag('wake', options.wake ?? false);
+  const waker = new Waker();
   const settings = {
     host: checkedHost(options.host ?? 'org.sidekeep.host'),
     timeout: checkedNumber('timeout', options.timeout ?? 10_000, 1, 2 ** 31 - 1),
-    idle: checkedIdle(options.idle ?? (isBackground() ? IDLE_IN_BACKGROUND : IDLE_IN_PAGE)),
+    idle: checkedIdle(options.idle ?? (background ? IDLE_IN_BACKGROUND : IDLE_IN_PAGE)),
     window: checkedNumber('window', options.window ?? 16, 1, 64),
+    background,
+    changed: () => {
+      if (wake && !background) waker.wake();
+    },
   };
   const status = new StatusBoard();
-  const calls = new Calls(settings, status);
-  const storage = Object.freeze({ local: new StorageArea(calls, 'local') });
+  const events = new StorageEvents(checkedPatterns(options.quiet ?? []), () => calls.listenersChanged());
+  const watcher = new Watcher(events, background ? new PlaceStore() : null);
+  const calls = new Calls(settings, status, watcher);
+  if (wake && background) listenForWake(() => calls.hear());
+  const storage = Object.freeze({
+    session: new StorageArea(calls, 'session', events.session),
+    local: new StorageArea(calls, 'local', events.local),
+    onChanged: events.all,
+  });
 
   /** @type {Keep['call']} */
   const call = (method, params = {}) => {
@@ -66,6 +85,7 @@ export function connect(options = {}) {
     call,
     status: () => status.get(),
     onStatus: status.event,
+    onGap: watcher.onGap,
     retry: async () => {
       calls.retry();
       await call('host.ping');
@@ -102,4 +122,24 @@ function checkedNumber(name, value, least, most) {
  */
 function checkedIdle(idle) {
   return idle === Infinity ? Infinity : checkedNumber('idle', idle, 0, 2 ** 31 - 1);
+}
+
+/**
+ * @param {string} name
+ * @param {unknown} flag
+ * @returns {boolean}
+ */
+function checkedFlag(name, flag) {
+  if (typeof flag === 'boolean') return flag;
+  throw new TypeError(`${name} must be true or false.`);
+}
+
+/**
+ * @param {unknown} patterns
+ * @returns {string[]}
+ */
+function checkedPatterns(patterns) {
+  const isPattern = (/** @type {unknown} */ one) => typeof one === 'string' && !one.slice(0, -1).includes('*');
+  if (Array.isArray(patterns) && patterns.every(isPattern)) return [...patterns];
+  throw new TypeError('quiet must be an array of keys; a * may stand at the end of one.');
 }

@@ -13,6 +13,7 @@ const READS = new Set([
   'storage.get',
   'storage.getBytesInUse',
   'storage.getKeys',
+  'storage.watch',
 ]);
 
 /**

@@ -14,9 +14,11 @@
  *   is ignored; a getter is read once and gives null if it throws. Objects of the platform are {}.
  * - A back reference is null; a shared reference is copied.
  * - Half surrogate pairs become U+FFFD. Strings are not copied otherwise.
- * - ArrayBuffers, typed arrays and DataViews fail the whole call.
+ * - ArrayBuffers, typed arrays and DataViews fail the whole call in the local area; the session
+ *   area keeps their bytes (see buffers.js).
  */
 
+import { encodeBuffer, escapeText } from './buffers.js';
 import { SidekeepError } from './errors.js';
 
 /** Deepest value: the host refuses texts nested deeper than 200, request and parameters included. */
@@ -52,6 +54,17 @@ export class Measure {
  */
 export function convertItems(items, measure) {
   return new Conversion(measure, refuseBuffer).properties(items, 1);
+}
+
+/**
+ * Converts what `set` of the session area is given: as `convertItems`, with buffers as text.
+ * @param {object} items
+ * @param {Measure} measure is added to
+ * @returns {Record<string, unknown>} a new plain object
+ * @throws {SidekeepError} `tooLarge` for too deep nesting
+ */
+export function convertSessionItems(items, measure) {
+  return new Conversion(measure, encodeBuffer, escapeText).properties(items, 1);
 }
 
 /**
@@ -92,14 +105,17 @@ class Conversion {
   /** @type {Set<object>} objects whose properties are being read */
   #open = new Set();
   #onBuffer;
+  #onText;
 
   /**
    * @param {Measure} measure
    * @param {(buffer: BinaryBuffer) => unknown} onBuffer what becomes of binary buffers
+   * @param {(text: string) => string} [onText] what becomes of strings that are values
    */
-  constructor(measure, onBuffer) {
+  constructor(measure, onBuffer, onText = (text) => text) {
     this.#measure = measure;
     this.#onBuffer = onBuffer;
+    this.#onText = onText;
   }
 
   /**
@@ -110,7 +126,7 @@ class Conversion {
   value(value, depth) {
     switch (typeof value) {
       case 'string':
-        return this.#string(value);
+        return this.#string(this.#onText(value));
       case 'number':
         if (!Number.isFinite(value)) return SKIP;
         this.#measure.other += 25;
@@ -123,7 +139,7 @@ class Conversion {
           this.#measure.other += 5;
           return null;
         }
-        if (isBuffer(value)) return this.#onBuffer(value);
+        if (isBuffer(value)) return this.#buffer(value);
         if (depth > DEPTH_LIMIT) {
           throw new SidekeepError('tooLarge', `A value is nested deeper than ${DEPTH_LIMIT}.`, {
             next: 'Store it in a flatter form.',
@@ -133,6 +149,12 @@ class Conversion {
       default:
         return SKIP;
     }
+  }
+
+  /** @param {BinaryBuffer} buffer */
+  #buffer(buffer) {
+    const kept = this.#onBuffer(buffer);
+    return typeof kept === 'string' ? this.#string(kept) : kept;
   }
 
   /**
