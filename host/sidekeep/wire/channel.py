@@ -57,6 +57,10 @@ class Channel:
         """Let ``receive`` also return (an empty list) when ``descriptor`` becomes readable."""
         self._wakers.append(descriptor)
 
+    def wake_off(self, descriptor: int) -> None:
+        """Take ``wake_on`` back."""
+        self._wakers.remove(descriptor)
+
     def receive(self, timeout: float | None = None) -> list[Call] | None:
         """Return the calls of the next frame that decoded well, in order.
 

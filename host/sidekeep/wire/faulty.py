@@ -74,17 +74,21 @@ def split(text: bytes) -> tuple[list[bytes], bool]:
     return pieces, False
 
 
+def members(text: bytes) -> dict[bytes, bytes]:
+    """Return the members of an object by their names with quotes, as far as they can be read."""
+    found: dict[bytes, bytes] = {}
+    for member in split(text)[0]:
+        name, _, value = member.partition(b":")
+        found.setdefault(name.strip(_SPACE), value.strip(_SPACE))
+    return found
+
+
 def read_id(text: bytes) -> bytes:
     """Return the JSON text of the id of the request in ``text``, ``b"null"`` if there is none."""
     try:
         found = bytes(_decode_id(text).id)
     except (MsgspecError, RecursionError):
-        found = b""
-        for member in split(text)[0]:
-            name, _, value = member.partition(b":")
-            if name.strip(_SPACE) == b'"id"':
-                found = value.strip(_SPACE)
-                break
+        found = members(text).get(b'"id"', b"")
     if found[:1] in ID_STARTS and 0 < len(found) <= LONGEST_ID:
         try:
             decode(found)

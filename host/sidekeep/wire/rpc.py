@@ -217,19 +217,41 @@ _NO_REQUEST = 'A request is an object with jsonrpc "2.0" and a method, which is 
 _NO_OPERATION = "op must be an integer from 0 to 2^53."
 
 
-def _explain(text: bytes, *, batch: bool) -> Refusal:
-    """Return the refusal of an element that did not decode, with its id if that can be read."""
+def _explain(text: bytes, *, batch: bool) -> Refusal | Part:
+    """Return the refusal of an element that did not decode, with its id if that can be read.
+
+    A part whose head can be read is returned as a part, since its message ends with it.
+    """
     from sidekeep.wire import faulty
 
-    name = faulty.read_id(text)
     try:
         value = strict.check(text)
     except SidekeepError as error:
-        return Refusal(name, error, batch)
+        if text.startswith(b'{"part":'):
+            found = faulty.members(text)
+            head = found.get(b'"part"', b"")
+            if _is_strict(head):
+                return Part(Raw(head), Raw(found.get(b'"text"', b"")), Raw(found.get(b'"s"', b"")))
+        return Refusal(faulty.read_id(text), without_traceback(error), batch)
+    name = faulty.read_id(text)
     wrong = _NO_REQUEST
     if type(value) is dict and value.get("jsonrpc") == "2.0" and type(value.get("method")) is str:
         wrong = _NO_OPERATION
     return Refusal(name, InvalidRequest(wrong), batch)
+
+
+def _is_strict(text: bytes) -> bool:
+    try:
+        strict.check(text)
+    except SidekeepError:
+        return False
+    return True
+
+
+def without_traceback(error: SidekeepError) -> SidekeepError:
+    """Return ``error`` without the frames it went through, which hold on to all that they read."""
+    error.__context__ = None
+    return error.with_traceback(None)
 
 
 def excerpt(text: str, longest: int = 80) -> str:
