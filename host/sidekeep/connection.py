@@ -86,7 +86,7 @@ class Connection:
                 break
             if calls:
                 self._frame(calls)
-            elif self._watching is not None:
+            if self._watching is not None:
                 self._watching.tell()
             channel.flush()
             if channel.streaming and channel.oldest_stream_age > SNAPSHOT_SECONDS:
@@ -261,6 +261,7 @@ class Connection:
         params: service.Watch = handshake.decode(call, service.Watch)
         if self._watching is None:
             self._watching = Watching(self._channel)
+        self._watching.keep_only(list(params.areas))
         known = dict(params.stores or {})
         if params.store is not None:
             known.setdefault("local", params.store)

@@ -9,6 +9,8 @@ Words used: the *escaped text* of a string is what stands between its quotes.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 _object_of_raw = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -66,8 +68,8 @@ def _begins_escape(text: bytes | memoryview, backslash: int) -> bool:
     return (backslash - 1 - before) % 2 == 0
 
 
-def chromium_growth(text: bytes | memoryview) -> int:
-    r"""Return how many bytes longer Chromium writes this JSON text than ``JSON.stringify`` does.
+def string_growth(text: bytes | memoryview) -> int:
+    r"""Return how many bytes longer Chromium writes this escaped text than ``JSON.stringify``.
 
     Chromium's writer escapes ``<`` as ``\u003C`` and the separators U+2028 and U+2029 (three bytes
     in UTF-8, six as an escape), which count in ``chrome.storage.local.getBytesInUse``.
@@ -77,6 +79,38 @@ def chromium_growth(text: bytes | memoryview) -> int:
     if b"\xe2\x80" in data:
         growth += 3 * (data.count(b"\xe2\x80\xa8") + data.count(b"\xe2\x80\xa9"))
     return growth
+
+
+_BIG_NUMBER = re.compile(rb"-?\d{10,}(\.\d+)?(?![\d.eE])")
+_TEN_DIGITS = re.compile(rb"\d{10}")
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+def text_growth(text: bytes) -> int:
+    """Return how many bytes longer (or shorter) Chromium writes this JSON text.
+
+    Beside strings (see ``string_growth``) it is numbers that differ: what is no 32-bit integer is a
+    double there, written with ".0" below 1e12 and with an exponent from 1e12 on. Measured on
+    Chromium 156 with ``getBytesInUse``.
+    """
+    growth = string_growth(text)
+    if _TEN_DIGITS.search(text):
+        for match in _BIG_NUMBER.finditer(_STRING.sub(b'""', text)):
+            growth += _number_growth(match.group(), integral=match.group(1) is None)
+    return growth
+
+
+def _number_growth(token: bytes, *, integral: bool) -> int:
+    value = float(token)
+    if integral and -(2**31) <= value < 2**31:
+        return 0
+    if abs(value) < 1e12:
+        return 2 if integral else 0
+    if abs(value) >= 1e21:
+        return 0
+    digits = len(repr(abs(value)).split("e")[0].replace(".", "").removesuffix("0").rstrip("0"))
+    exponential = digits + (digits > 1) + len("e+12") + (value < 0)
+    return exponential - len(token)
 
 
 def split_at(text: bytes, paths: list[Path]) -> list[bytes]:
@@ -146,10 +180,8 @@ def long_strings(text: bytes, at_least: int) -> list[tuple[int, int]]:
 
     Keys of objects are strings too, but stay in the text: they are left out.
     """
-    import re
-
     found = []
-    for match in re.finditer(rb'"[^"\\]*(?:\\.[^"\\]*)*"', text, re.DOTALL):
+    for match in _STRING.finditer(text):
         start, end = match.start() + 1, match.end() - 1
         if end - start >= at_least and text[end + 1 : end + 33].lstrip()[:1] != b":":
             found.append((start, end))

@@ -76,6 +76,14 @@ class Watching:
             watch.heard = -1  # nothing of that file is known: a gap
         return newest
 
+    def keep_only(self, areas: list[str]) -> None:
+        """End the watch of all other areas."""
+        for area in [area for area in self._watches if area not in areas]:
+            watch = self._watches.pop(area)
+            if watch.listener.descriptor >= 0:
+                self._channel.wake_off(watch.listener.descriptor)
+            watch.listener.close()
+
     @property
     def look_seconds(self) -> float | None:
         """How often the journal must be looked at; ``None`` if the bell wakes the connection."""

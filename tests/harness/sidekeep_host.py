@@ -53,11 +53,18 @@ class SidekeepHost(RpcHost):
     greeting: dict[str, Any]
 
     async def hello(
-        self, profile: str = "profile", *, parts: int | None = WINDOW, client: str | None = None
+        self,
+        profile: str = "profile",
+        *,
+        parts: int | None = WINDOW,
+        client: str | None = None,
+        run: str | None = None,
     ) -> dict[str, Any]:
         """Say hello and return the answer; parts are on afterwards if the host grants them."""
         params: dict[str, Any] = {"protocol": 1, "profile": profile}
         params["client"] = client or f"client-{os.getpid()}-{next(_CLIENTS)}"
+        if run is not None:
+            params["run"] = run
         if parts is not None:
             params["parts"] = {"window": parts}
         greeting = await self.call("host.hello", params)

@@ -161,3 +161,12 @@ def test_the_size_is_that_of_chromium() -> None:
     assert size("<") == 2 + 6
     assert size("<" * 5000) == 2 + 6 * 5000
     assert size("\u2028") == 2 + 6
+    # Measured on Chromium 156.
+    measured = {
+        2147483647: 10, 2147483648: 12, -2147483648: 11, -2147483649: 13, 999999999999: 14,
+        10**12: 5, -(10**12): 6, 10**15: 5, 2**53: 21, 4503599627370498: 21, 10**20: 5,
+        123456789012.25: 15, 1234567890123.5: 19, 12345678901.5: 13, 123456789012345680000: 22,
+    }  # fmt: skip
+    for number, length in measured.items():
+        assert size(number) == length, number
+        assert size([number, "9" * 12, {"1" * 12: number}]) == 2 * length + 2 + 14 + 17 + 2, number

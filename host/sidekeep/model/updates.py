@@ -23,7 +23,9 @@ from sidekeep.store.transaction import Transaction
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.encode
-_LARGEST_PLAIN = 1e21
+# JavaScript writes numbers below 1e21, and fractions from 1e-6 on, without an exponent.
+_PLAIN_POWER = 21
+_PLAIN_FRACTION = -6
 
 
 def text_of(transaction: Transaction, record: Record) -> bytes:
@@ -93,19 +95,20 @@ def _incremented(key: str, present: bytes | None, operand: bytes) -> bytes:
 
 def number_text(value: float) -> bytes:
     """Return a finite double as ``JSON.stringify`` writes it."""
-    if value.is_integer() and abs(value) < _LARGEST_PLAIN:
-        return b"%d" % int(value)
-    text = repr(value)
+    if value == 0:
+        return b"0"
+    text = repr(value)  # the same shortest digits as JavaScript's, in another notation
     if "e" not in text:
-        return text.encode()
-    mantissa, exponent = text.split("e")
+        return text.removesuffix(".0").encode()
+    mantissa, exponent = text.removeprefix("-").split("e")
     power = int(exponent)
-    if -7 < power < 0:  # JavaScript writes such small numbers without an exponent
-        digits = mantissa.replace(".", "").lstrip("-")
-        sign = "-" if value < 0 else ""
+    sign = "-" if value < 0 else ""
+    digits = mantissa.replace(".", "")
+    if 0 < power < _PLAIN_POWER and len(digits) <= power + 1:
+        return f"{sign}{digits:0<{power + 1}}".encode()
+    if _PLAIN_FRACTION <= power < 0:
         return f"{sign}0.{'0' * (-power - 1)}{digits}".encode()
-    mantissa = mantissa.removesuffix(".0")
-    return f"{mantissa}e{power:+d}".encode()
+    return f"{sign}{mantissa.removesuffix('.0')}e{power:+d}".encode()
 
 
 def _pushed(key: str, present: bytes | None, operand: bytes) -> bytes:

@@ -85,6 +85,7 @@ class Store:
         self._durable = durable
         self._last_reader_check = time.monotonic()
         self.bell = Bell(folder)
+        self._is_open = False
         with contextlib.ExitStack() as opened:
             try:
                 make_private_folder(folder)
@@ -114,6 +115,7 @@ class Store:
                 self.about = read_about(self.path, transaction)
             note(folder, self.about)
             opened.pop_all()
+        self._is_open = True
 
     def _open(self, path: str) -> lmdb.Environment:
         sizes: tuple[int, ...] = _MAP_SIZES
@@ -290,11 +292,15 @@ class Store:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        self._write_lock.acquire()
+        self._write_lock.acquire(progress=self._progress)
         try:
             yield
         finally:
             self._write_lock.release()
+
+    def _progress(self) -> int:
+        """Return the number of the last commit, by which one sees that other writers work."""
+        return self._environment.info()["last_txnid"] if self._is_open else 0
 
     def _translated(self, error: lmdb.Error | OSError) -> SidekeepError:
         """Return the error that a caller understands.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 
 from sidekeep.errors import BusyError
 
@@ -57,14 +58,26 @@ class FileLock:
         self._purpose = purpose
         self._shared = shared
 
-    def acquire(self, wait: float = WAIT_SECONDS) -> None:
-        """Take the lock, waiting at most ``wait`` seconds; ``BusyError`` when it stays taken."""
+    def acquire(
+        self, wait: float = WAIT_SECONDS, progress: Callable[[], object] | None = None
+    ) -> None:
+        """Take the lock, waiting at most ``wait`` seconds; ``BusyError`` when it stays taken.
+
+        ``progress``: as long as what it returns changes, others do not hang but work, and the
+        waiting goes on, for at most ten times ``wait``.
+        """
         if _try(self._descriptor, self._shared):
             return
-        deadline = time.monotonic() + wait
+        start = time.monotonic()
+        deadline = start + wait
+        seen = progress() if progress is not None else None
         pause = 0.0005
         while not _try(self._descriptor, self._shared):
-            left = deadline - time.monotonic()
+            now = time.monotonic()
+            if progress is not None and now < start + 9 * wait and progress() != seen:
+                seen = progress()
+                deadline = now + wait
+            left = deadline - now
             if left <= 0:
                 raise BusyError(
                     f"Another process is {self._purpose} and did not finish within {wait:g} s.",

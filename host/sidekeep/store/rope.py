@@ -21,7 +21,15 @@ from typing import Protocol
 
 import msgspec
 
-from sidekeep.jsontext import Path, chromium_growth, long_strings, paths_of, safe_cut, split_at
+from sidekeep.jsontext import (
+    Path,
+    long_strings,
+    paths_of,
+    safe_cut,
+    split_at,
+    string_growth,
+    text_growth,
+)
 from sidekeep.store.layout import (
     BLOB_FROM,
     CHUNK,
@@ -129,7 +137,7 @@ def build(text: bytes, strings: Sequence[LongString] = ()) -> Value:
     fit.
     """
     if len(text) < BLOB_FROM and not strings:
-        return Value([text], len(text) + chromium_growth(text))
+        return Value([text], len(text) + text_growth(text))
     parts = split_at(text, [string.path for string in strings]) if strings else [text]
     pieces: list[bytes | Blob] = []
     lacking: list[Blob] = []
@@ -154,11 +162,14 @@ def build(text: bytes, strings: Sequence[LongString] = ()) -> Value:
 def _size(piece: bytes | Blob) -> int:
     """Return the bytes of the piece's text as Chromium writes it."""
     if isinstance(piece, bytes):
-        return len(piece) + chromium_growth(piece)
-    size = len(piece.prefix) + piece.length + chromium_growth(piece.prefix)
-    if piece.kind == KIND_BASE64 or piece.chunks is None:
-        return size
-    return size + sum(map(chromium_growth, piece.chunks))
+        return len(piece) + text_growth(piece)
+    chunks = piece.chunks or []
+    if piece.kind == KIND_FRAGMENT:
+        return piece.length + text_growth(b"".join(chunks))
+    size = len(piece.prefix) + piece.length + string_growth(piece.prefix)
+    if piece.kind == KIND_STRING:
+        size += sum(map(string_growth, chunks))
+    return size
 
 
 def _add_text(pieces: list[bytes | Blob], text: bytes) -> None:
