@@ -14,7 +14,7 @@
 import { decodeBuffers } from './buffers.js';
 import { SidekeepError } from './errors.js';
 import { checkedExpectations, checkedKey, checkedUpdate } from './update.js';
-import { convertDefaults, convertItems, convertSessionItems, Measure, mergeDefaults, put } from './values.js';
+import { convertDefaults, convertItems, convertSessionItems, Measure, mergeDefaults, put, ThrowingGetter } from './values.js';
 
 /** @typedef {import('./calls.js').Calls} Calls */
 /** @typedef {import('./index.d.ts').StorageArea} StorageAreaShape */
@@ -55,7 +55,7 @@ export class StorageArea {
     const calls = this.#calls;
     checkCount('get', surplus);
     if (keys === undefined || keys === null) return this.#items(calls, null);
-    if (typeof keys === 'string') return this.#items(calls, keys);
+    if (typeof keys === 'string') return this.#items(calls, findable([keys]));
     if (typeof keys !== 'object') throw mismatch('get');
     if (Array.isArray(keys)) return this.#items(calls, checkKeys('get', keys));
     return this.#withDefaults(calls, keys);
@@ -130,7 +130,7 @@ export class StorageArea {
     const calls = this.#calls;
     checkCount('remove', surplus);
     if (typeof keys !== 'string' && !Array.isArray(keys)) throw mismatch('remove');
-    const list = typeof keys === 'string' ? keys : checkKeys('remove', keys);
+    const list = typeof keys === 'string' ? findable([keys]) : checkKeys('remove', keys);
     return this.#send(calls, 'remove', { keys: list }, nothing);
   }
 
@@ -154,13 +154,14 @@ export class StorageArea {
     checkCount('getBytesInUse', surplus);
     let list = keys ?? null;
     if (Array.isArray(list)) list = checkKeys('getBytesInUse', list);
-    else if (list !== null && typeof list !== 'string') throw mismatch('getBytesInUse');
+    else if (typeof list === 'string') list = findable([list]);
+    else if (list !== null) throw mismatch('getBytesInUse');
     return this.#send(calls, 'getBytesInUse', { keys: list }, ({ bytes }) => bytes);
   }
 
   /**
    * @param {Calls} calls
-   * @param {null | string | string[]} keys
+   * @param {null | string[]} keys
    */
   #items(calls, keys) {
     return this.#send(calls, 'get', { keys }, ({ items }) => this.#decoded(items));
@@ -175,6 +176,7 @@ export class StorageArea {
     try {
       converted = convertDefaults(defaults);
     } catch (error) {
+      if (error instanceof ThrowingGetter) throw noChoice('get');
       return calls.refuse(this.#name, refusal(error));
     }
     return this.#send(calls, 'get', { keys: Object.keys(converted) }, ({ items }) =>
@@ -197,6 +199,9 @@ export class StorageArea {
     try {
       converted = params(convert(values, measure));
     } catch (error) {
+      if (error instanceof ThrowingGetter && method === 'set') {
+        throw invocationError('set', `Error at parameter 'items': ${error.message}`);
+      }
       return calls.refuse(this.#name, refusal(error));
     }
     const { key, expect, ...change } = converted;
@@ -258,14 +263,30 @@ function checkCount(method, surplus) {
 /**
  * @param {keyof typeof SIGNATURES} method
  * @param {unknown[]} keys
- * @returns {string[]} a copy
+ * @returns {string[]} those that can be found
  */
 function checkKeys(method, keys) {
   // Array.from visits holes too, which are no strings either.
-  return Array.from(keys, (key) => {
+  const checked = Array.from(keys, (key) => {
     if (typeof key === 'string') return key;
-    throw invocationError(method, "Error at parameter 'keys': Value did not match any choice.");
+    throw noChoice(method);
   });
+  return findable(checked);
+}
+
+/** @param {keyof typeof SIGNATURES} method */
+function noChoice(method) {
+  return invocationError(method, "Error at parameter 'keys': Value did not match any choice.");
+}
+
+/**
+ * As in the real area, a key with half a surrogate pair is stored with U+FFFD in its place and is
+ * found under that name alone.
+ * @param {string[]} keys
+ * @returns {string[]}
+ */
+function findable(keys) {
+  return keys.filter((key) => key.isWellFormed());
 }
 
 /**

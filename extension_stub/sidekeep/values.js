@@ -12,6 +12,8 @@
  *   array element. -0 is 0.
  * - Objects become their own enumerable string-keyed properties, keys sorted by code point; `toJSON`
  *   is ignored; a getter is read once and gives null if it throws. Objects of the platform are {}.
+ * - The outermost object is a list of items: it may be of the platform, and none of its getters may
+ *   throw.
  * - A back reference is null; a shared reference is copied.
  * - Half surrogate pairs become U+FFFD. Strings are not copied otherwise.
  * - ArrayBuffers, typed arrays and DataViews fail the whole call in the local area; the session
@@ -53,7 +55,7 @@ export class Measure {
  * @throws {SidekeepError} `invalidParams` for binary buffers, `tooLarge` for too deep nesting
  */
 export function convertItems(items, measure) {
-  return new Conversion(measure, refuseBuffer).properties(items, 1);
+  return new Conversion(measure, refuseBuffer).outermost(items);
 }
 
 /**
@@ -64,7 +66,7 @@ export function convertItems(items, measure) {
  * @throws {SidekeepError} `tooLarge` for too deep nesting
  */
 export function convertSessionItems(items, measure) {
-  return new Conversion(measure, encodeBuffer, escapeText).properties(items, 1);
+  return new Conversion(measure, encodeBuffer, escapeText).outermost(items);
 }
 
 /**
@@ -75,7 +77,7 @@ export function convertSessionItems(items, measure) {
  * @throws {SidekeepError} `tooLarge` for too deep nesting
  */
 export function convertDefaults(defaults) {
-  return new Conversion(new Measure(), copyBuffer).properties(defaults, 1);
+  return new Conversion(new Measure(), copyBuffer).outermost(defaults);
 }
 
 /** @typedef {ArrayBuffer | ArrayBufferView} BinaryBuffer */
@@ -98,6 +100,9 @@ function copyBuffer(buffer) {
   if (buffer instanceof ArrayBuffer) return buffer.slice(0);
   return buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength);
 }
+
+/** A getter of the outermost object threw; `cause` is what it threw. */
+export class ThrowingGetter extends Error {}
 
 /** One pass over one argument. */
 class Conversion {
@@ -158,42 +163,62 @@ class Conversion {
   }
 
   /**
+   * The items of a call. The outermost object is not itself noted as being read: the real area does
+   * not count it when it looks for back references.
+   * @param {object} items
+   * @returns {Record<string, unknown>}
+   * @throws {ThrowingGetter} if one of its own getters throws
+   */
+  outermost(items) {
+    return this.#properties(items, 1, (error) => {
+      throw new ThrowingGetter('Script threw an error.', { cause: error });
+    });
+  }
+
+  /**
    * @param {object} object
    * @param {number} depth
    * @returns {Record<string, unknown>}
    */
   #dictionary(object, depth) {
+    if (isPlatformObject(object)) {
+      this.#measure.other += 3;
+      return {};
+    }
     this.#open.add(object);
-    const result = this.properties(object, depth);
+    const result = this.#properties(object, depth, () => null);
     this.#open.delete(object);
     return result;
   }
 
   /**
-   * The properties of an object, which is not itself noted as being read: the real area does not
-   * count the outermost object when it looks for back references.
    * @param {object} object
    * @param {number} depth
+   * @param {(error: unknown) => unknown} onThrow what a getter that throws gives
    * @returns {Record<string, unknown>}
    */
-  properties(object, depth) {
+  #properties(object, depth, onThrow) {
     /** @type {Record<string, unknown>} */
     const result = {};
     this.#measure.other += 3;
-    if (isPlatformObject(object)) return result;
-    for (const key of sortedKeys(object)) {
+    let sorted = true;
+    let last = '';
+    for (const key of Object.keys(object)) {
       let property;
       try {
         property = /** @type {Record<string, unknown>} */ (object)[key];
-      } catch {
-        property = null; // as the real area does with a getter that throws
+      } catch (error) {
+        property = onThrow(error);
       }
       const converted = this.value(property, depth + 1);
       if (converted === SKIP) continue;
       this.#measure.other += 4;
-      put(result, this.#string(key), converted);
+      const name = this.#string(key);
+      sorted &&= byCodePoint(last, name) <= 0;
+      last = name;
+      put(result, name, converted);
     }
-    return result;
+    return sorted ? result : inOrder(result);
   }
 
   /**
@@ -245,18 +270,15 @@ export function put(object, key, value) {
 }
 
 /**
- * Own enumerable string keys, in the order of their code points.
- * @param {object} object
- * @returns {string[]}
+ * The same properties in the order of the code points of their keys.
+ * @param {Record<string, unknown>} object
+ * @returns {Record<string, unknown>}
  */
-export function sortedKeys(object) {
-  const keys = Object.keys(object);
-  for (let index = 1; index < keys.length; index += 1) {
-    if (byCodePoint(/** @type {string} */ (keys[index - 1]), /** @type {string} */ (keys[index])) > 0) {
-      return keys.sort(byCodePoint);
-    }
-  }
-  return keys;
+function inOrder(object) {
+  /** @type {Record<string, unknown>} */
+  const result = {};
+  for (const key of Object.keys(object).sort(byCodePoint)) put(result, key, object[key]);
+  return result;
 }
 
 /**
@@ -331,7 +353,7 @@ function isPlatformObject(object) {
 export function mergeDefaults(defaults, stored) {
   /** @type {Record<string, unknown>} */
   const result = {};
-  for (const key of sortedKeys({ ...defaults, ...stored })) {
+  for (const key of Object.keys({ ...defaults, ...stored }).sort(byCodePoint)) {
     const fallback = Object.hasOwn(defaults, key) ? defaults[key] : undefined;
     if (!Object.hasOwn(stored, key)) {
       put(result, key, fallback);
