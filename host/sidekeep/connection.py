@@ -59,7 +59,7 @@ class _Task:
         self, call: Call, method: Method, params: service.OnArea, mutation: Mutation | None
     ) -> None:
         self.call = call
-        self.area = params.area
+        self.area = method.area or params.area
         self.method = method
         self.params = params
         self.mutation = mutation

@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -18,8 +19,9 @@ import msgspec
 from sidekeep import handshake
 from sidekeep.errors import InvalidParams
 from sidekeep.jsontext import PathError, safe_cut
-from sidekeep.model import areas, updates
+from sidekeep.model import areas, sites, updates
 from sidekeep.model.frame import Mutation
+from sidekeep.model.sites import SiteRecord
 from sidekeep.store import blobs, rope
 from sidekeep.store.journal import AnyChange
 from sidekeep.store.layout import KIND_FRAGMENT, TEXT_PIECE
@@ -99,6 +101,29 @@ class Watch(msgspec.Struct):
     stores: dict[str, str] | None = None
 
 
+class SitePut(msgspec.Struct):
+    """Parameters of ``siteCache.put``; ``data`` is any JSON value."""
+
+    tabId: int  # noqa: N815 - the protocol's name
+    source: str
+    url: str
+    data: msgspec.Raw
+
+
+class SiteGet(msgspec.Struct):
+    """Parameters of ``siteCache.get``."""
+
+    tabId: int  # noqa: N815
+    url: str | None = None
+    live: list[int] | None = None
+
+
+class SitePurge(msgspec.Struct):
+    """Parameters of ``siteCache.purge``."""
+
+    tabIds: list[int]  # noqa: N815
+
+
 class BytesInUse(msgspec.Struct):
     """Parameters of ``storage.getBytesInUse``; ``keys`` ``None`` means all."""
 
@@ -148,13 +173,15 @@ class Method(NamedTuple):
 
     ``read(transaction, params)`` gives the result. ``prepare(params, holes)`` does all work that
     needs no transaction and gives the mutation itself. ``holes``: it takes the strings that arrived
-    apart as they are; for all others they are put back into the parameters.
+    apart as they are; for all others they are put back into the parameters. ``area``: where it
+    works, if the parameters do not say it.
     """
 
     params: type
     read: Reading | None = None
     prepare: Callable[[Any, Sequence[Hole]], Mutation] | None = None
     holes: bool = False
+    area: Area | None = None
 
 
 def _list(keys: str | list[str] | None) -> list[str] | None:
@@ -286,6 +313,30 @@ def _bytes_in_use(transaction: Transaction, params: BytesInUse) -> Pieces:
     return [_encode({"bytes": areas.bytes_in_use(transaction, _list(params.keys))})]
 
 
+def _prepare_site_put(params: SitePut, holes: Sequence[Hole]) -> Mutation:
+    record = SiteRecord(params.data, params.source, time.time() * 1000, params.url)
+
+    def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
+        changes, gone = sites.put(transaction, params.tabId, record, revision)
+        return changes, _encode({"evicted": gone} if gone else {})
+
+    return mutate
+
+
+def _prepare_site_get(params: SiteGet, holes: Sequence[Hole]) -> Mutation:
+    def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
+        found = sites.get(transaction, params.tabId, params.url, params.live, revision)
+        if found.record is None:
+            return found.changes, _encode({"record": None, "reason": found.reason})
+        return found.changes, b'{"record":%b}' % found.record.text()
+
+    return mutate
+
+
+def _prepare_site_purge(params: SitePurge, holes: Sequence[Hole]) -> Mutation:
+    return lambda transaction, _: (sites.purge(transaction, params.tabIds), b"{}")
+
+
 METHODS: dict[str, Method] = {
     "storage.get": Method(Get, read=_get),
     "storage.set": Method(Set, prepare=_prepare_set, holes=True),
@@ -294,4 +345,7 @@ METHODS: dict[str, Method] = {
     "storage.clear": Method(OnArea, prepare=_prepare_clear),
     "storage.getKeys": Method(OnArea, read=_get_keys),
     "storage.getBytesInUse": Method(BytesInUse, read=_bytes_in_use),
+    "siteCache.put": Method(SitePut, prepare=_prepare_site_put, area="session"),
+    "siteCache.get": Method(SiteGet, prepare=_prepare_site_get, area="session"),
+    "siteCache.purge": Method(SitePurge, prepare=_prepare_site_purge, area="session"),
 }

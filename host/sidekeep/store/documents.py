@@ -55,10 +55,16 @@ def read(transaction: Transaction, key: str) -> Record | None:
     return None if found is None else records.read(transaction, found.number)
 
 
-def walk(transaction: Transaction) -> Iterator[Document]:
-    """Yield all documents in the byte order of their keys."""
+def walk(transaction: Transaction, prefix: str = "") -> Iterator[Document]:
+    """Yield all documents, or those whose key begins with ``prefix`` (at most 400 bytes).
+
+    In the byte order of their keys.
+    """
     long: list[Document] = []
-    for row, value in transaction.rows(DOCUMENTS):
+    start = prefix.encode()
+    for row, value in transaction.rows(DOCUMENTS, start):
+        if row[: len(start)] != start:
+            break
         if is_long(row):
             # Long keys that begin alike lie in the order of their hashes: put them right.
             key = str(value[DOCUMENT.size :], "utf-8")
