@@ -31,7 +31,7 @@ class Frame:
         self.transaction = transaction
         self._client = client
         self._calls: list[Call] = []
-        self._results: list[Result] = []
+        self._results: dict[int, bytes] = {}
 
     def mutate(self, mutation: Mutation, operation: int | None) -> bytes:
         """Carry out one mutation, or find the result of an earlier one of that number.
@@ -50,7 +50,7 @@ class Frame:
         if changes:
             self._calls.append(Call(revision, list(changes)))
         if operation is not None:
-            self._results.append(Result(operation, result))
+            self._results[operation] = result
         return result
 
     def _known(self, operation: int) -> bytes | None:
@@ -58,9 +58,9 @@ class Frame:
             raise InvalidRequest(
                 "A call with op needs a hello with client.", next="send client in host.hello"
             )
-        for result in self._results:
-            if result.operation == operation:
-                return result.result
+        result = self._results.get(operation)
+        if result is not None:
+            return result
         return operations.find(self.transaction, self._client, operation)
 
     def finish(self, *, watched: bool) -> None:
@@ -68,8 +68,8 @@ class Frame:
         if self._calls:
             journal.append(self.transaction, self._calls, watched=watched)
         if self._results and self._client is not None:
-            self._results.sort()
-            operations.keep(self.transaction, self._client, self._results)
+            results = [Result(number, self._results[number]) for number in sorted(self._results)]
+            operations.keep(self.transaction, self._client, results)
 
 
 class Expiry:
