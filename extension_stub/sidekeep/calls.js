@@ -39,7 +39,7 @@ import { Watchdog } from './watchdog.js';
 const LOSSES_LIMIT = 3;
 /** A port that was silent for so many timeouts while calls were open is given up. */
 const SILENT_TIMEOUTS = 3;
-/** Milliseconds after which a port that only listens counts as one that works. */
+/** Milliseconds after which a port on which nothing happened counts as one that works. */
 const GOOD_LIFE = 5000;
 /** Milliseconds after which a watch that the host refused is tried again. */
 const WATCH_AGAIN = 5000;
@@ -243,7 +243,9 @@ export class Calls {
       posted: (call) => this.#posted(call),
       answered: (id, outcome) => this.#answered(id, outcome),
       notified: (method, params) => {
-        if (this.#watcher.notified(method, params) && this.#open.size === 0) this.#allDone();
+        if (!this.#watcher.notified(method, params)) return;
+        this.#backoff.reset();
+        if (this.#open.size === 0) this.#allDone();
       },
       moved: () => {
         this.#moved = performance.now();
@@ -361,7 +363,7 @@ export class Calls {
   #answered(id, outcome) {
     const call = this.#open.get(id);
     if (!call) return; // too late
-    // A host that ends whenever it is to tell of changes must not be started without end.
+    // A host that ends whenever it is to tell of a change must not be started without end.
     if (call !== this.#watch?.call) this.#backoff.reset();
     this.#finish(call, outcome);
     if (call.mutates && 'result' in outcome) this.#options.changed();
