@@ -81,7 +81,7 @@ def string_growth(text: bytes | memoryview) -> int:
     return growth
 
 
-_BIG_NUMBER = re.compile(rb"-?\d{10,}(\.\d+)?(?![\d.eE])")
+_NUMBER = re.compile(rb"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 _TEN_DIGITS = re.compile(rb"\d{10}")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
@@ -95,8 +95,9 @@ def text_growth(text: bytes) -> int:
     """
     growth = string_growth(text)
     if _TEN_DIGITS.search(text):
-        for match in _BIG_NUMBER.finditer(_STRING.sub(b'""', text)):
-            growth += _number_growth(match.group(), integral=match.group(1) is None)
+        for match in _NUMBER.finditer(_STRING.sub(b'""', text)):
+            if match.group(2) is None:
+                growth += _number_growth(match.group(), integral=match.group(1) is None)
     return growth
 
 

@@ -43,10 +43,14 @@ def get_keys(transaction: Transaction) -> list[str]:
 
 
 def bytes_in_use(transaction: Transaction, keys: Iterable[str] | None) -> int:
-    """Return the bytes of these items as Chromium counts them; of all from a kept total."""
+    """Return the bytes of these items as Chromium counts them; of all from a kept total.
+
+    A key that is named twice counts twice, as it does there.
+    """
     if keys is None:
         return transaction.head.size
-    return sum(document.size for document in _named(transaction, keys))
+    found = (documents.find(transaction, key) for key in keys)
+    return sum(document.size for document in found if document is not None)
 
 
 def set_items(
