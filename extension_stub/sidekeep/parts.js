@@ -31,6 +31,9 @@ const PATHS_PER_PART = 1000;
 const encoder = new TextEncoder();
 const buffer = new Uint8Array(PIECE_LIMIT + 2);
 
+/** Text of which each unit is one byte of JSON text, as base64 is: four times as fast to see. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
 /**
  * Whether the JSON text of a string, between its quotes, is longer than `limit` bytes.
  * @param {string} string well formed
@@ -60,6 +63,11 @@ export class Pieces {
 
   /** @returns {string} the next piece; '' only of an empty string */
   next() {
+    const plain = this.#string.slice(this.#at, this.#at + PIECE_LIMIT);
+    if (PLAIN.test(plain)) {
+      this.#at += plain.length;
+      return plain;
+    }
     let units = Math.min(this.#guess, this.#string.length - this.#at);
     for (;;) {
       const piece = this.#string.slice(this.#at, this.#wholePair(this.#at + units));
@@ -68,7 +76,8 @@ export class Pieces {
       if (read === json.length) {
         this.#at += piece.length;
         // Texts are even enough that what fitted tells how much will; a little more is tried.
-        this.#guess = Math.min(PIECE_LIMIT, Math.max(1024, Math.ceil((units * 1.02 * PIECE_LIMIT) / written)));
+        const fitting = Math.ceil((units * 1.02 * PIECE_LIMIT) / written);
+        this.#guess = Math.min(PIECE_LIMIT, Math.max(1024, fitting));
         return piece;
       }
       units = Math.max(2, Math.floor(units * Math.min(0.97, (read / json.length) * 0.99)));
