@@ -12,11 +12,10 @@ Rules of this module:
 
 from __future__ import annotations
 
-from msgspec import UNSET, MsgspecError, Struct, UnsetType
+from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
 from sidekeep.errors import InvalidRequest, SidekeepError, TooLargeError
-from sidekeep.wire import strict
 from sidekeep.wire.frames import PIECE_BYTES
 from sidekeep.wire.messages import Call, Hole
 from sidekeep.wire.rpc import Part, Refusal, read_element
@@ -213,24 +212,46 @@ def _read_request(text: bytes, paths: list[list[str | int]]) -> Call:
     if type(element) is not Call:
         raise _Fault(InvalidRequest("A message in parts must be a request."))
     if paths:
-        message = strict.decode(text)
+        places: _Places = {}
         seen = set()
         for path in paths:
             key = tuple(path)
-            if key in seen or path[:1] != ["params"] or _at(message, path) != "":
+            if key in seen or path[:1] != ["params"] or not _is_empty_string(text, path, places):
                 wrong = 'Each hole needs a path of its own from "params" to an empty string.'
                 raise _Fault(InvalidRequest(wrong), element.id or b"null")
             seen.add(key)
     return element
 
 
-def _at(value: object, path: list[str | int]) -> object:
-    """Return what stands at ``path`` in ``value``, ``None`` if the path leads nowhere."""
-    for step in path:
-        if type(value) is dict and type(step) is str:
-            value = value.get(step)
-        elif type(value) is list and type(step) is int and 0 <= step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value
+_Places = dict[tuple[str | int, ...], dict[str, Raw] | list[Raw]]
+_decode_members = Decoder(dict[str, Raw]).decode
+_decode_items = Decoder(list[Raw]).decode
+
+
+def _is_empty_string(text: bytes, path: list[str | int], places: _Places) -> bool:
+    """Return whether ``path`` leads to an empty string in ``text``.
+
+    Only the containers on the way are opened, each once: ``places`` keeps them for the next path.
+    """
+    node = Raw(text)
+    for depth, step in enumerate(path):
+        way = tuple(path[:depth])
+        children = places.get(way)
+        if children is None:
+            kind = bytes(memoryview(node)[:1])
+            if kind == b"{":
+                children = _decode_members(node)
+            elif kind == b"[":
+                children = _decode_items(node)
+            else:
+                return False
+            places[way] = children
+        child: Raw | None = None
+        if type(children) is dict and type(step) is str:
+            child = children.get(step)
+        elif type(children) is list and type(step) is int and 0 <= step < len(children):
+            child = children[step]
+        if child is None:
+            return False
+        node = child
+    return len(node) == 2 and bytes(node) == b'""'

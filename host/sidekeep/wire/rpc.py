@@ -90,6 +90,7 @@ class _Message(Struct, gc=False):
 _decode_message = Decoder(_Message).decode
 _decode_messages = Decoder(list[_Message]).decode
 _decode_elements = Decoder(list[Raw]).decode
+_decode_members = Decoder(dict[str, Raw]).decode
 _decode_part = Decoder(Part).decode
 _decode_acknowledgement = Decoder(Acknowledgement).decode
 
@@ -140,7 +141,7 @@ def _read_plain_part(body: bytes) -> Part | None:
 def _read_batch(body: bytes) -> list[Element]:
     try:
         messages = _decode_messages(body)
-        strict.check(body, depth=False)
+        strict.check(body, batch=True)
     except (MsgspecError, RecursionError, SidekeepError):
         return _read_faulty_batch(body)
     if not messages:
@@ -225,7 +226,7 @@ def _explain(text: bytes, *, batch: bool) -> Refusal | Part:
     from sidekeep.wire import faulty
 
     try:
-        value = strict.check(text)
+        strict.check(text)
     except SidekeepError as error:
         if text.startswith(b'{"part":'):
             found = faulty.members(text)
@@ -235,8 +236,14 @@ def _explain(text: bytes, *, batch: bool) -> Refusal | Part:
         return Refusal(faulty.read_id(text), without_traceback(error), batch)
     name = faulty.read_id(text)
     wrong = _NO_REQUEST
-    if type(value) is dict and value.get("jsonrpc") == "2.0" and type(value.get("method")) is str:
-        wrong = _NO_OPERATION
+    if text[:1] == b"{":
+        members = _decode_members(text)
+        version, method = (
+            bytes(members.get("jsonrpc", _ABSENT)),
+            bytes(members.get("method", _ABSENT)),
+        )
+        if version == b'"2.0"' and method[:1] == b'"':
+            wrong = _NO_OPERATION
     return Refusal(name, InvalidRequest(wrong), batch)
 
 

@@ -8,7 +8,7 @@ Rules of this module (docs/protocol.md, "JSON is read strictly"):
   here.
 * The usual text costs one decoding and one encoding: where the encoding equals the text, no key
   can stand twice. Only text that is written differently is looked at more closely.
-* Memory stays in proportion to the text, also for text made to break this.
+* Memory stays in proportion to the text, also for text made to break this (see ``stretches``).
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from sidekeep.errors import ParseError
 
 DEEPEST = 200
 """How deep brackets may nest; the outermost counts as one."""
+
+LONG_BYTES = 8_388_608
+"""A text above this is checked in stretches: decoded at once it could take too much memory."""
 
 _DIGITS_OF_A_DOUBLE = 309
 """An integer of fewer digits fits into a double."""
@@ -41,32 +44,47 @@ def brackets(text: bytes) -> int:
     return text.count(b"[") + text.count(b"{")
 
 
-def check(text: bytes, *, depth: bool = True) -> object:
-    """Return the decoded value of ``text`` if it is strict JSON.
+def check(text: bytes, *, batch: bool = False) -> None:
+    """Raise ``ParseError``, with a sentence that says what is wrong, unless ``text`` is strict.
 
-    With ``depth`` false the nesting is left to the caller. Raises ``ParseError`` with a sentence
-    that says what is wrong.
+    ``batch``: it is an array of elements whose depth the caller looks at one by one.
     """
+    if len(text) > LONG_BYTES:
+        from sidekeep.wire import stretches
+
+        stretches.check(text, DEEPEST + batch)
+        return
+    check_whole(text)
+    if not batch and brackets(text) > DEEPEST and deepest(text) > DEEPEST:
+        raise too_deep()
+
+
+def check_whole(text: bytes) -> object:
+    """Return the decoded value of ``text`` if it is strict but for its depth."""
     try:
         value = decode(text)
     except RecursionError:
-        raise _too_deep() from None
-    except (MsgspecError, UnicodeDecodeError) as error:
+        raise too_deep() from None
+    except MsgspecError as error:
         raise ParseError(f"The text is not valid JSON: {error}.") from None
-    if depth and brackets(text) > DEEPEST and deepest(text) > DEEPEST:
-        raise _too_deep()
     long_integer = len(text) >= _DIGITS_OF_A_DOUBLE and _LONG_INTEGER in text.translate(
         _DIGITS_ALIKE
     )
     if long_integer or encode(value) != text:
         members = _count_members(value)
         if text.count(b":") != members and skeleton(text).count(b":") != members:
-            raise ParseError("A key stands twice in one object.")
+            raise twice()
     return value
 
 
-def _too_deep() -> ParseError:
+def too_deep() -> ParseError:
+    """Return the error for brackets that nest too deep."""
     return ParseError(f"Brackets nest deeper than {DEEPEST}.")
+
+
+def twice() -> ParseError:
+    """Return the error for a key that stands twice."""
+    return ParseError("A key stands twice in one object.")
 
 
 def _count_members(value: object) -> int:
