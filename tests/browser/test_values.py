@@ -138,6 +138,25 @@ async def test_many_small_entries_above_the_size_of_a_frame_come_back_equal(page
     assert await page.evaluate(_SAME, make)
 
 
+async def test_nesting_comes_back_equal_to_the_limit_and_is_refused_beyond_it(page: Page) -> None:
+    outcomes = await page.evaluate("""async () => {
+      const nested = (depth) => JSON.parse('['.repeat(depth) + ']'.repeat(depth));
+      const outcomes = [];
+      for (const depth of [100, 195, 196, 5000]) {
+        const value = nested(depth);
+        await keep.storage.local.set({ value }).then(
+          async () => {
+            const back = (await keep.storage.local.get('value')).value;
+            outcomes.push(JSON.stringify(back) === JSON.stringify(value));
+          },
+          (error) => outcomes.push(error.kind),
+        );
+      }
+      return outcomes;
+    }""")
+    assert outcomes == [True, True, "tooLarge", "tooLarge"]
+
+
 async def test_2000_calls_of_one_tick_travel_in_one_frame(browser: Browser) -> None:
     page = await browser.page(spy=True)
     frames, wrong = await page.evaluate("""async () => {
