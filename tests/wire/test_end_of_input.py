@@ -194,3 +194,26 @@ def test_waiting_uses_no_processor_time() -> None:
     time.sleep(1.0)
     assert processor_seconds(child.process.pid) - before < 0.1
     assert child.end() == (0, b"", b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_of_a_big_message_is_given_back_when_it_is_quiet() -> None:
+    child = Child()
+    before = anonymous_bytes(child.process.pid)
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"v":[%b]}}'
+    child.send(body % b",".join([b'"abcdefgh"'] * 2_000_000))
+    assert child.read() == b'{"jsonrpc":"2.0","id":1,"result":{}}'
+    child.send(text_of(request(2)))  # the main loop holds on to the last call
+    child.read()
+    deadline = time.monotonic() + 20
+    while anonymous_bytes(child.process.pid) - before > 12 << 20 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert anonymous_bytes(child.process.pid) - before < 12 << 20
+    child.end()
+
+
+def anonymous_bytes(process: int) -> int:
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("no RssAnon")

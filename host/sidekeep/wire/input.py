@@ -20,6 +20,7 @@ from collections.abc import Callable
 from time import monotonic, sleep
 
 from sidekeep.wire.frames import FrameReader
+from sidekeep.wire.memory import Tidier
 
 READ_BYTES = 65_536
 """What a pipe holds unless somebody asked for more. Asking for four times as much makes the C
@@ -48,6 +49,7 @@ class Input:
         self.reader = FrameReader()
         self.frames: deque[bytes] = deque()
         self.ended = False
+        self.tidier = Tidier()
         self.exit_code = 0
         self.last_words: list[Callable[[], None]] = []
         self._role = allocate_lock()
@@ -76,6 +78,7 @@ class Input:
             data = b""
         if data:
             self.frames.extend(self.reader.feed(data))
+            self.tidier.passed(len(data))
         if not data or self.reader.lost is not None:
             self.ended = True
 

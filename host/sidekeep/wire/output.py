@@ -50,7 +50,9 @@ class Output:
 
     def write_part(self, body: list[bytes]) -> None:
         """Write one frame whose body is the concatenation of ``body``, without joining it."""
-        body[0] = _checked_header(sum(map(len, body))) + body[0]
+        size = sum(map(len, body))
+        body[0] = _checked_header(size) + body[0]
+        self._input.tidier.passed(size)
         self._write(body)
 
     def _write(self, buffers: list[bytes]) -> None:

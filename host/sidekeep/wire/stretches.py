@@ -44,7 +44,8 @@ def check(text: bytes, deepest: int) -> None:
         if end < len(text) and content[-1:] in (b"", b"[", b"{"):
             raise ParseError("The text is not valid JSON: nothing stands before a comma.")
         before = bytes(opened)
-        untouched = _follow(strict.skeleton(stretch), opened, deepest)
+        brackets = strict.skeleton(stretch).replace(b":", b"")
+        untouched = _follow(brackets, opened, deepest)
         value = strict.check_whole(_completed(stretch, before, opened, mark))
         _compare_keys(value, before, keys, mark)
         keys[untouched:] = _keys_of_last(value, before, bytes(opened), untouched, mark)
@@ -82,13 +83,17 @@ def _last_comma(text: bytes, start: int) -> int:
 
 def _follow(brackets: bytes, opened: bytearray, deepest: int) -> int:
     """Bring ``opened`` up to date; return how many of its brackets were not closed meanwhile."""
+    if len(opened) + strict.climb(brackets) > deepest:
+        raise strict.too_deep()
+    size = -1
+    while size != len(brackets):  # what opens and closes in here leaves no trace
+        size = len(brackets)
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
     untouched = len(opened)
     for bracket in brackets:
         if bracket in _OPENS:
             opened.append(bracket)
-            if len(opened) > deepest:
-                raise strict.too_deep()
-        elif bracket in _CLOSES:
+        else:
             if not opened or opened.pop() != _CLOSES[bracket]:
                 raise ParseError("The text is not valid JSON: its brackets do not match.")
             untouched = min(untouched, len(opened))

@@ -124,5 +124,10 @@ def skeleton(text: bytes) -> bytes:
 
 def deepest(text: bytes) -> int:
     """Return how deep the brackets of valid JSON nest."""
-    steps = memoryview(skeleton(text).translate(_STEPS)).cast("b")
-    return max(accumulate(steps), default=0)
+    return climb(skeleton(text))
+
+
+def climb(brackets_alone: bytes) -> int:
+    """Return how many more brackets are open at the deepest place than at the start, at least 0."""
+    steps = memoryview(brackets_alone.translate(_STEPS)).cast("b")
+    return max(accumulate(steps, initial=0))
