@@ -49,6 +49,7 @@ class Channel:
         self._outbox = Outbox(Output(output_fd, self._input), self._input)
         self._assembler: Assembler | None = None
         self._wakers: list[int] = []
+        self._lost_told = False
         self.forbid: SidekeepError | None = None
 
     # Input
@@ -95,7 +96,8 @@ class Channel:
 
     def _end(self) -> None:
         lost = self._input.reader.lost
-        if lost is not None and not self._input.exit_code:
+        if lost is not None and not self._lost_told:
+            self._lost_told = True
             self._input.exit_code = EXIT_FRAMING_LOST
             error = TooLargeError(
                 f"A frame may hold {LARGEST_INCOMING} bytes; one of {lost} was announced.",
