@@ -39,8 +39,6 @@ _FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    f"--disable-extensions-except={EXTENSION}",
-    f"--load-extension={EXTENSION}",
 ]
 
 # Looks over the stub's shoulder at its native ports: what it posts, and which answers it gets.
@@ -193,7 +191,10 @@ class Installation:
 class Browser:
     """A running Chromium with the extension. Start it with ``Browser.start``."""
 
-    def __init__(self, context: BrowserContext, installation: Installation) -> None:
+    def __init__(
+        self, playwright: Playwright, context: BrowserContext, installation: Installation
+    ) -> None:
+        self.playwright = playwright
         self.context = context
         self.installation = installation
         self.worker: Worker
@@ -202,12 +203,15 @@ class Browser:
         self._control: CDPSession
 
     @classmethod
-    async def start(cls, playwright: Playwright, installation: Installation) -> Browser:
+    async def start(
+        cls, playwright: Playwright, installation: Installation, extension: Path = EXTENSION
+    ) -> Browser:
         """Start Chromium on the installation's profile and wait for the extension's worker."""
+        load = [f"--disable-extensions-except={extension}", f"--load-extension={extension}"]
         context = await playwright.chromium.launch_persistent_context(
-            installation.profile, executable_path=chromium(), headless=False, args=_FLAGS
+            installation.profile, executable_path=chromium(), headless=False, args=[*_FLAGS, *load]
         )
-        browser = cls(context, installation)
+        browser = cls(playwright, context, installation)
         workers = context.service_workers
         browser.worker = workers[0] if workers else await context.wait_for_event("serviceworker")
         assert browser.worker.url == f"chrome-extension://{EXTENSION_ID}/service_worker.js"
