@@ -171,14 +171,17 @@ export class Calls {
     this.#status.set('closed', null);
   }
 
-  /** To be called when the areas that somebody listens to have changed. */
-  listenersChanged() {
+  /**
+   * To be called when the areas that somebody listens to have changed.
+   * @param {boolean} gained whether one of them is new: only for that is a port opened
+   */
+  listenersChanged(gained) {
     this.#watcher.forget();
     if (this.#closed) return;
     if (this.#channel?.saidHello) {
       if (!this.#watcher.listening && !this.#watching) return;
       if (this.#tick.push(this.#newWatch()) === 1) queueMicrotask(() => this.#endOfTick());
-    } else {
+    } else if (gained) {
       this.hear();
     }
   }
@@ -330,7 +333,7 @@ export class Calls {
     if (this.#closed || !this.#channel) return; // the next port asks again
     console.warn('The Sidekeep stub cannot hear of changes at present:', error.message);
     clearTimeout(this.#watchTimer);
-    this.#watchTimer = setTimeout(() => this.listenersChanged(), WATCH_AGAIN);
+    this.#watchTimer = setTimeout(() => this.listenersChanged(true), WATCH_AGAIN);
   }
 
   /** Whether a listener keeps the port from being closed when it is idle. */

@@ -28,7 +28,7 @@ export const AREAS = /** @type {readonly AreaName[]} */ (Object.freeze(['local',
 class ListenedEvent extends Event {
   #onTurn;
 
-  /** @param {() => void} onTurn called when somebody listens now, or nobody any more */
+  /** @param {(gained: boolean) => void} onTurn called when somebody listens now, or nobody any more */
   constructor(onTurn) {
     super();
     this.#onTurn = onTurn;
@@ -41,7 +41,7 @@ class ListenedEvent extends Event {
   addListener(listener) {
     const before = this.hasListeners();
     super.addListener(listener);
-    if (!before) this.#onTurn();
+    if (!before) this.#onTurn(true);
   }
 
   /**
@@ -51,7 +51,7 @@ class ListenedEvent extends Event {
   removeListener(listener) {
     const before = this.hasListeners();
     super.removeListener(listener);
-    if (before && !this.hasListeners()) this.#onTurn();
+    if (before && !this.hasListeners()) this.#onTurn(false);
   }
 }
 
@@ -67,7 +67,8 @@ export class StorageEvents {
 
   /**
    * @param {string[]} quiet keys that no event tells of; a trailing * stands for any ending
-   * @param {() => void} onTurn called when an event gains its first or loses its last listener
+   * @param {(gained: boolean) => void} onTurn called when an event gains its first or loses its last
+   *   listener
    */
   constructor(quiet, onTurn) {
     this.#isQuiet = matcher(quiet);

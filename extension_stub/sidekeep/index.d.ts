@@ -64,6 +64,117 @@ export interface ConnectOptions {
    * The worker must give it too, in its first turn. Default false.
    */
   wake?: boolean;
+  /** How site caches are kept. */
+  siteCache?: SiteCacheOptions;
+}
+
+export interface SiteCacheOptions {
+  /**
+   * Keeps a copy of every record by its URL in the local area too (not of private windows), so that
+   * it is found again after the browser was restarted. Default false.
+   */
+  byUrl?: boolean;
+  /**
+   * Milliseconds after the last use after which the tab listeners are taken off, at most 20,000;
+   * default 15,000. They go with the port in any case.
+   */
+  listen?: number;
+  /** Messages of the extension's own content scripts that `fromMessage` takes, by their type. */
+  messages?: SiteMessageKinds;
+}
+
+/** By `message.type`: the source, and the field of the message that holds the data. */
+export type SiteMessageKinds = Record<string, { source: string; field: string }>;
+
+/** What the stub looks at of `chrome.runtime.MessageSender`. */
+export interface SiteSender {
+  tab?: { id?: number | undefined; url?: string | undefined; incognito?: boolean | undefined } | undefined;
+  url?: string | undefined;
+  frameId?: number | undefined;
+  documentLifecycle?: string | undefined;
+}
+
+/** What a page told about itself. */
+export interface SiteContent {
+  /** Which part of the extension understands the data, for instance `youtube`. */
+  source: string;
+  /** The page. */
+  url: string;
+  data: any;
+}
+
+export interface SiteRecord extends SiteContent {
+  /** When it was stored: milliseconds since 1970. */
+  time: number;
+}
+
+export interface SiteLookUp {
+  record: SiteRecord | null;
+  /**
+   * Why there is no record. `none`: the tab has none. `closed`: there is no such tab. `otherPage`: the
+   * one it has is of another page. `unavailable`: the host could not be asked; see `error`.
+   */
+  reason?: 'none' | 'closed' | 'otherPage' | 'unavailable';
+  error?: SidekeepError;
+  /** The record is a copy that was kept by URL. */
+  copy?: true;
+}
+
+export interface CacheOptions {
+  /** Makes the value anew; gets the old one, or undefined. */
+  refresh(old: any): unknown;
+  /** Whether a kept value is still good; one that is not is never handed out. */
+  validate?(data: any, kept: { data: any; time: number }): boolean | Promise<boolean>;
+  /** Milliseconds for which a value is fresh; default: for ever. */
+  maxAge?: number;
+  /** Milliseconds more in which it is handed out while it is renewed; default 0. */
+  staleWhileRevalidate?: number;
+  /** With the id of a tab: the page, and the source of the record. */
+  url?: string;
+  source?: string;
+}
+
+export interface CachedValue {
+  data: any;
+  /** When it was made: milliseconds since 1970. */
+  time: number;
+  /** `stale`: it is being renewed. `renewed`: it was made for this call. */
+  state: 'fresh' | 'stale' | 'renewed';
+}
+
+/** What pages told about themselves, one record per tab, gone with the tab and with the browser run. */
+export interface SiteCache {
+  /**
+   * Stores the record of a tab in place of the one before. `stored` is false if the tab was closed
+   * meanwhile; `evicted` names tabs whose records had to make room (at most 300 records of 5,000,000
+   * bytes together are kept, the oldest go first).
+   */
+  put(content: SiteContent & { tabId: number }): Promise<{ stored: boolean; evicted: number[] }>;
+  /**
+   * The record of a tab that lives, at most 24 hours old; null if there is none. With `url` only if it
+   * is of that page; `true` stands for the page that the tab shows now, and rejects with `forbidden`
+   * where the extension may not know that. Without `url` it is compared with the page that the tab
+   * shows where the extension may know it.
+   */
+  get(tabId: number, which?: { url?: string | true }): Promise<SiteRecord | null>;
+  /** As `get`, and says why there is no record. */
+  lookUp(tabId: number, which?: { url?: string | true }): Promise<SiteLookUp>;
+  /** Removes the records of tabs. */
+  purge(tabIds: number | number[]): Promise<void>;
+  /**
+   * Takes a message of a content script, with the sender that `runtime.onMessage` gives; tab and page
+   * are the sender's. False at once if it is no site message, or the sender is no tab; else it
+   * resolves whether the record was stored, and never rejects.
+   */
+  fromMessage(message: unknown, sender: SiteSender): false | Promise<boolean>;
+  /** Removes the copies by URL of these pages, or of all. */
+  forgetPages(urls?: string[]): Promise<void>;
+  /**
+   * A value that is made anew when it is too old or no longer valid: of a tab's page (with `url`), or
+   * under a name of its own for this browser run. Renewals of one value are joined, whichever
+   * contexts ask.
+   */
+  cached(key: number | string, options: CacheOptions): Promise<CachedValue>;
 }
 
 /** What became of the items that one call changed, by key, in byte order. */
@@ -186,6 +297,13 @@ export interface Keep {
    * @throws TypeError (at once) if an argument has the wrong type
    */
   call(method: string, params?: object): Promise<any>;
+  /** What pages told about themselves. */
+  readonly siteCache: SiteCache;
+  /**
+   * Keeps the worker awake until the work has ended, at most `most` milliseconds (600,000 unless
+   * given); settles as the work does. Nothing else in the stub keeps it awake longer than `idle`.
+   */
+  duringTurn<T>(work: Promise<T> | (() => T | Promise<T>), options?: { most?: number }): Promise<T>;
   /** The state of the link, in words. */
   status(): Status;
   /** Tells of every change of the status. */

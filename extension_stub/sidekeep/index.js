@@ -13,11 +13,13 @@
  */
 
 import { StorageArea } from './area.js';
+import { duringTurn } from './awake.js';
 import { isBackground } from './browser.js';
 import { Calls } from './calls.js';
 import { SidekeepError } from './errors.js';
 import { StorageEvents } from './events.js';
 import { PlaceStore } from './place.js';
+import { siteCache } from './site_cache.js';
 import { StatusBoard } from './status.js';
 import { convertItems, Measure } from './values.js';
 import { listenForWake, Waker } from './wake.js';
@@ -53,7 +55,8 @@ export function connect(options = {}) {
     },
   };
   const status = new StatusBoard();
-  const events = new StorageEvents(checkedPatterns(options.quiet ?? []), () => calls.listenersChanged());
+  const quiet = checkedPatterns(options.quiet ?? []);
+  const events = new StorageEvents(quiet, (gained) => calls.listenersChanged(gained));
   const watcher = new Watcher(events, background ? new PlaceStore() : null);
   const calls = new Calls(settings, status, watcher);
   if (wake && background) listenForWake(() => calls.hear());
@@ -76,13 +79,15 @@ export function connect(options = {}) {
     } catch (error) {
       return Promise.reject(error);
     }
-    const lane = method.startsWith('storage.') ? String(converted['area']) : null;
+    const lane = laneOf(method, converted);
     return calls.call(method, converted, measure, lane);
   };
 
   return Object.freeze({
     storage,
     call,
+    siteCache: siteCache(call, events, status, options.siteCache, quiet),
+    duringTurn,
     status: () => status.get(),
     onStatus: status.event,
     onGap: watcher.onGap,
@@ -93,6 +98,16 @@ export function connect(options = {}) {
     },
     close: () => calls.close(),
   });
+}
+
+/**
+ * @param {string} method
+ * @param {Record<string, unknown>} params
+ * @returns {string | null} the area whose calls settle in order
+ */
+function laneOf(method, params) {
+  if (method.startsWith('siteCache.')) return 'session';
+  return method.startsWith('storage.') ? String(params['area']) : null;
 }
 
 /**

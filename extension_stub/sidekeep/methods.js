@@ -10,6 +10,7 @@
 const READS = new Set([
   'host.ping',
   'host.status',
+  'siteCache.get', // it drops what is left of dead tabs: done twice is done once
   'storage.get',
   'storage.getBytesInUse',
   'storage.getKeys',
