@@ -1,6 +1,6 @@
 // Runs in a page of the extension: the works that pipe.py measures, one function each.
 //
-// Every function returns durations in milliseconds. Small calls are timed in runs of `RUN`, since
+// Every function returns durations in milliseconds, `get` and `set` by contender. Small calls are timed in runs of `RUN`, since
 // the clock of a page ticks every 0.1 ms; a sample is the mean of one run. The C hosts are spoken to
 // through a bare port, with nothing between: what Sidekeep's stub costs counts for Sidekeep.
 (async () => {
@@ -71,12 +71,15 @@
     'C sync': () => sync.ask('e' + 'x'.repeat(500)),
   };
 
-  const runs = async (work, count) => {
-    const samples = [];
+  // Contenders take turns after each run, so that what else the machine does hits them alike.
+  const runs = async (works, contenders, count) => {
+    const samples = Object.fromEntries(contenders.map((contender) => [contender, []]));
     for (let sample = 0; sample < count; sample++) {
-      const start = performance.now();
-      for (let call = 0; call < RUN; call++) await work();
-      samples.push((performance.now() - start) / RUN);
+      for (const contender of contenders) {
+        const start = performance.now();
+        for (let call = 0; call < RUN; call++) await works[contender]();
+        samples[contender].push((performance.now() - start) / RUN);
+      }
     }
     return samples;
   };
@@ -95,8 +98,8 @@
       await indexed.set({ small });
       return (await keep.call('host.status')).pid;
     },
-    get: (contender, count) => runs(gets[contender], count),
-    set: (contender, count) => runs(sets[contender], count),
+    get: (contenders, count) => runs(gets, contenders, count),
+    set: (contenders, count) => runs(sets, contenders, count),
     many: async (contender, kind) => {
       if (contender === 'C echo') {
         const batch = Array.from({ length: 2000 }, (_, n) => ({
@@ -133,8 +136,11 @@
       const works = {
         'C echo': async () => {
           const pieces = [];
-          echo.port.postMessage(`d${size}`);
-          for (let piece = await echo.next(); piece !== 0; piece = await echo.next()) pieces.push(piece);
+          echo.port.postMessage(`w${size}`);
+          for (let piece = await echo.next(); piece !== 0; piece = await echo.next()) {
+            pieces.push(piece);
+            echo.port.postMessage('a');
+          }
           return pieces.join('');
         },
         IndexedDB: () => indexed.get('big'),

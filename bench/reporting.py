@@ -1,8 +1,9 @@
 """Collect figures, print them as one table with ratios, write them as JSON.
 
 A figure is a list of samples in one unit. The table shows medians and, per line, one ratio to the
-contender that the line is judged by, beside the wanted limit. Nothing is asserted: figures of a
-shared machine are read by people.
+contender that the line is judged by, beside the wanted limit. The ratio of the best samples stands
+beside it: where other programs disturb the machine it says more. Nothing is asserted: people read
+these figures.
 """
 
 from __future__ import annotations
@@ -51,6 +52,12 @@ class Line:
         other = self.median(self.against) if self.against else None
         return own / other if own is not None and other else None
 
+    def best_ratio(self) -> float | None:
+        """Return Sidekeep's smallest sample divided by that of the contender it is judged by."""
+        own = self.samples.get("Sidekeep")
+        other = self.samples.get(self.against) if self.against else None
+        return min(own) / min(other) if own and other else None
+
     def missed(self) -> bool:
         """Whether the wanted limit is not reached."""
         value = self.ratio() if self.against else self.median("Sidekeep")
@@ -64,6 +71,7 @@ def show(title: str, lines: list[Line], contenders: list[str]) -> None:
     for contender in contenders:
         table.add_column(contender, justify="right")
     table.add_column("ratio", justify="right")
+    table.add_column("of the best", justify="right")
     table.add_column("wanted", justify="right")
     for line in lines:
         cells = [f"{line.title} [{line.unit}]".replace("[", r"\[")]
@@ -74,10 +82,12 @@ def show(title: str, lines: list[Line], contenders: list[str]) -> None:
         colour = "red" if line.missed() else "green" if line.wanted is not None else "default"
         shown = f"{ratio:.2f} × {line.against}" if ratio is not None else ""
         cells.append(f"[{colour}]{shown}[/]")
+        best = line.best_ratio()
+        cells.append("" if best is None else f"{best:.2f}")
         limit = "" if line.wanted is None else f"≤ {line.wanted:g}"
         cells.append(f"[{colour}]{limit}[/]")
         table.add_row(*cells)
-    Console(width=160).print(table)
+    Console(width=170).print(table)
 
 
 def save(name: str, lines: list[Line], **about: object) -> Path:
@@ -101,6 +111,7 @@ def save(name: str, lines: list[Line], **about: object) -> Path:
                 "against": line.against,
                 "wanted": line.wanted,
                 "ratio": line.ratio(),
+                "ratio_of_the_best": line.best_ratio(),
                 "medians": {name: line.median(name) for name in line.samples},
                 "samples": line.samples,
             }
