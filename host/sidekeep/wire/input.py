@@ -28,7 +28,7 @@ library map memory afresh for every read, which costs 15 µs."""
 READ_BYTES_INSIDE = 1_048_576
 LARGEST_BACKLOG = 134_217_728
 """Bytes of frames that wait for the main thread; beyond it the helper stops reading."""
-SECONDS_TO_FINISH = 0.9
+SECONDS_TO_FINISH = 1.25
 """After the end of input; the protocol promises 1.5 s, the browsers kill after 2 s."""
 
 _HELD_UP = 0.05
