@@ -248,7 +248,7 @@ class Browser:
     async def stop_worker(self) -> None:
         """Stop the worker as the browser does when it is idle, and see that it is gone."""
         for _ in range(500):
-            if not await self._worker_runs():
+            if not await self.worker_runs():
                 return
             await self._control.send("ServiceWorker.stopAllWorkers")
             await asyncio.sleep(0.02)
@@ -260,12 +260,13 @@ class Browser:
             "navigator.serviceWorker.getRegistration().then((it) => it.active.postMessage('wake'))"
         )
         for _ in range(500):
-            if await self._worker_runs():
+            if await self.worker_runs():
                 return self.worker
             await asyncio.sleep(0.01)
         raise AssertionError("the worker did not start")
 
-    async def _worker_runs(self) -> bool:
+    async def worker_runs(self) -> bool:
+        """Return whether the worker runs."""
         targets = await self._control.send("Target.getTargets")
         return any(target["type"] == "service_worker" for target in targets["targetInfos"])
 
