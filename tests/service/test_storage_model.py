@@ -184,7 +184,7 @@ def test_storage_behaves_like_a_dict_through_restarts_and_kills() -> None:
     run_state_machine_as_test(
         StorageMachine,
         settings=settings(
-            max_examples=500 if os.environ.get("SIDEKEEP_LONG") else 12,
+            max_examples=200 if os.environ.get("SIDEKEEP_LONG") else 12,
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=list(hypothesis.HealthCheck),
