@@ -22,7 +22,7 @@ import { PlaceStore } from './place.js';
 import { siteCache } from './site_cache.js';
 import { StatusBoard } from './status.js';
 import { convertItems, Measure } from './values.js';
-import { listenForWake, Waker } from './wake.js';
+import { listenForWake, Nudge, Waker } from './wake.js';
 import { Watcher } from './watcher.js';
 
 export { SidekeepError };
@@ -51,14 +51,19 @@ export function connect(options = {}) {
     window: checkedNumber('window', options.window ?? 16, 1, 64),
     background,
     changed: () => {
+      nudge.post();
       if (wake && !background) waker.wake();
     },
   };
   const status = new StatusBoard();
   const quiet = checkedPatterns(options.quiet ?? []);
-  const events = new StorageEvents(quiet, (gained) => calls.listenersChanged(gained));
+  const events = new StorageEvents(quiet, (gained) => {
+    calls.listenersChanged(gained);
+    if (background) nudge.listen(watcher.listening); // a page that listens has its port
+  });
   const watcher = new Watcher(events, background ? new PlaceStore() : null);
   const calls = new Calls(settings, status, watcher);
+  const nudge = new Nudge(settings.host, () => calls.hear());
   if (wake && background) listenForWake(() => calls.hear());
   const storage = Object.freeze({
     session: new StorageArea(calls, 'session', events.session),
@@ -96,7 +101,10 @@ export function connect(options = {}) {
       await call('host.ping');
       return status.get();
     },
-    close: () => calls.close(),
+    close: async () => {
+      await calls.close();
+      nudge.close();
+    },
   });
 }
 
