@@ -56,6 +56,16 @@ export async function liveTabs() {
 }
 
 /**
+ * @param {number} tabId
+ * @returns {Promise<Tab | null>} null if there is no such tab
+ */
+export async function tabIfLive(tabId) {
+  const tabs = tabsApi();
+  // The only reason for which it rejects: the argument is an id.
+  return tabs.get(tabId).catch(() => null);
+}
+
+/**
  * The page that a tab shows.
  * @param {number} tabId
  * @returns {Promise<string>}
@@ -63,13 +73,8 @@ export async function liveTabs() {
  *   know its URL
  */
 export async function pageOf(tabId) {
-  const tabs = tabsApi();
-  let tab;
-  try {
-    tab = await tabs.get(tabId);
-  } catch (error) {
-    throw new SidekeepError('notFound', `There is no tab ${tabId}: ${String(error)}`);
-  }
+  const tab = await tabIfLive(tabId);
+  if (!tab) throw new SidekeepError('notFound', `There is no tab ${tabId}.`);
   if (tab.url !== undefined) return tab.url;
   throw new SidekeepError('forbidden', `The extension may not know which page tab ${tabId} shows.`, {
     next: 'Add "tabs" or the site to the permissions of the manifest, or give the url.',

@@ -19,7 +19,7 @@
  */
 
 import { SidekeepError } from './errors.js';
-import { isSplit, liveTabs, pageOf, TabListeners, tabsApi } from './tab_listeners.js';
+import { isSplit, liveTabs, pageOf, tabIfLive, TabListeners, tabsApi } from './tab_listeners.js';
 
 /** @typedef {import('./events.js').StorageEvents} StorageEvents */
 /** @typedef {import('./events.js').Changes} Changes */
@@ -183,6 +183,8 @@ export class TabRecords {
    * @returns {Promise<SiteLookUp>}
    */
   async #find(tabId, wanted) {
+    const shown = wanted ?? this.#pages.get(tabId);
+    if (shown !== undefined) this.#adopt(tabId, shown);
     const known = this.#memory.get(tabId);
     // Without listeners nothing is known of who lives; that there is no record stays true.
     if (known === null || (known && this.#live)) return this.#judged(tabId, known, wanted);
@@ -203,7 +205,9 @@ export class TabRecords {
     if (isSplit()) return here ? this.#read(tabId, wanted, null) : { record: null, reason: 'closed' };
     if (this.#restored) {
       await this.#restored;
-      return this.#read(tabId, wanted, null);
+      const found = await this.#read(tabId, wanted, null);
+      if (here || found.record || (await tabIfLive(tabId))) return found;
+      return { record: null, reason: 'closed' };
     }
     const restore = this.#restore(live, tabId, wanted);
     this.#restored = restore;
@@ -250,7 +254,9 @@ export class TabRecords {
     const { record, reason } = answer;
     if (record) this.#held.add(tabId);
     else if (reason === 'none') this.#held.delete(tabId);
-    if (reason === 'closed' || reason === 'otherPage') return this.#orCopy(page, { record, reason });
+    if (reason === 'closed' || reason === 'otherPage') {
+      return this.#orCopy(tabId, page, { record, reason });
+    }
     if (!reading.spoiled && this.#hearing && this.#options.remember) this.#memory.set(tabId, record);
     return this.#judged(tabId, record, wanted);
   }
@@ -269,18 +275,20 @@ export class TabRecords {
       const fits = page === undefined || record.url === page;
       found = fits ? { record: structuredClone(record) } : { record: null, reason: 'otherPage' };
     }
-    return this.#orCopy(page, found);
+    return this.#orCopy(tabId, page, found);
   }
 
   /**
+   * @param {number} tabId
    * @param {string | undefined} page
    * @param {SiteLookUp} found
    * @returns {Promise<SiteLookUp>} a copy of the page's record where the tab has none
    */
-  async #orCopy(page, found) {
+  async #orCopy(tabId, page, found) {
     const { pages } = this.#options;
-    if (!pages || page === undefined || found.record || found.reason === 'closed') return found;
-    const record = await pages.find(page);
+    if (!pages || found.record || found.reason === 'closed') return found;
+    const shown = page ?? (await tabIfLive(tabId))?.url;
+    const record = shown === undefined ? null : await pages.find(shown);
     return record ? { record, copy: true } : found;
   }
 
