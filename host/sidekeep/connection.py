@@ -14,6 +14,7 @@ Rules:
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SNAPSHOT_SECONDS = 2.0
+FLUSH_EVERY = 256
 
 
 class _Task:
@@ -89,6 +91,9 @@ class Connection:
             if self._watching is not None:
                 self._watching.tell()
             channel.flush()
+            if not gc.isenabled():
+                gc.freeze()
+                gc.enable()
             if channel.streaming and channel.oldest_stream_age > SNAPSHOT_SECONDS:
                 channel.materialise()
 
@@ -188,13 +193,15 @@ class Connection:
         from sidekeep.store.snapshot import SharedSnapshot
 
         snapshot = outcome_of(SharedSnapshot, store)
-        for task in tasks:
+        for number, task in enumerate(tasks, 1):
             if isinstance(snapshot, SidekeepError):
                 self._channel.fail(task.call, snapshot)
                 continue
             assert task.method.read is not None
             outcome = outcome_of(task.method.read, snapshot.transaction, task.params)
             self._answer(task.call, outcome, snapshot.use())
+            if number % FLUSH_EVERY == 0:  # the browser can take them while the rest is read
+                self._channel.flush()
         if isinstance(snapshot, SharedSnapshot):
             snapshot.release()
 
