@@ -144,25 +144,27 @@ def first(transaction: Transaction) -> int:
 
 
 def _removed(changes: list[AnyChange]) -> list[int]:
-    numbers = []
-    for change in changes:
-        if isinstance(change, Change):
-            if change.before:
-                numbers.append(change.before)
-        else:
-            numbers.extend(number for _, number in change.removed)
-    return numbers
+    """Return the records that the changes took away."""
+    return [
+        number
+        for change in changes
+        for number in (
+            [change.before] if isinstance(change, Change) else [pair[1] for pair in change.removed]
+        )
+        if number
+    ]
 
 
 def _inserted(changes: list[AnyChange]) -> list[int]:
-    numbers = []
-    for change in changes:
-        if isinstance(change, Change):
-            if change.after:
-                numbers.append(change.after)
-        else:
-            numbers.extend(number for _, number in change.inserted)
-    return numbers
+    """Return the records that the changes brought."""
+    return [
+        number
+        for change in changes
+        for number in (
+            [change.after] if isinstance(change, Change) else [pair[1] for pair in change.inserted]
+        )
+        if number
+    ]
 
 
 def _pack(call: Call) -> tuple[int, list[tuple[Any, ...]]]:
