@@ -74,6 +74,7 @@ export async function runToken() {
  */
 async function sharedToken(area, key, what) {
   const offerKey = `${key}:offer`;
+  const incognito = isIncognito();
   /** @param {string} from */
   const read = async (from) => {
     const found = (await area.get(from))[from];
@@ -82,7 +83,7 @@ async function sharedToken(area, key, what) {
   const make = async () => {
     const found = await read(key);
     if (found !== null) return found;
-    if (isIncognito()) return offer();
+    if (incognito) return offer();
     await area.set({ [key]: (await read(offerKey)) ?? newToken() });
     return read(key);
   };
