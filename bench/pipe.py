@@ -70,38 +70,51 @@ def register(installation: Installation, folder: Path) -> None:
 
 
 async def run(page: Page, work: str, *arguments: str | int) -> list[float]:
-    """Run ``bench.<work>(…)`` in the page and return its samples in milliseconds."""
+    """Run ``bench.<work>(…)`` in the page and return its samples in milliseconds.
+
+    Waits a little first: what the work before it left to do in the background is not its own.
+    """
+    await asyncio.sleep(0.1)
     samples: list[float] = await page.evaluate(
         "([work, words]) => bench[work](...words)", [work, list(arguments)]
     )
     return samples
 
 
-async def one_round(page: Page, lines: Lines, pid: int, installation: Installation) -> None:
+def rotated(contenders: list[str], by: int) -> list[str]:
+    """Return the contenders in another order, so that nobody always follows the same one."""
+    first = by % len(contenders)
+    return contenders[first:] + contenders[:first]
+
+
+async def one_round(
+    page: Page, lines: Lines, number: int, pid: int, installation: Installation
+) -> None:
     """Run every work once for every contender and keep the samples."""
+    stores = ["Sidekeep", "local", "IndexedDB"]
     for line, work, floor in ((lines.get, "get", "C echo"), (lines.set, "set", "C sync")):
         samples: dict[str, list[float]] = await page.evaluate(
             "([work, contenders]) => bench[work](contenders, 10)",
-            [work, [floor, "Sidekeep", "local", "IndexedDB"]],
+            [work, rotated([floor, *stores], number)],
         )
         for contender, values in samples.items():
             line.add(contender, *values)
     for line, kind in ((lines.many_gets, "get"), (lines.many_sets, "set")):
-        for contender in ("C echo", "Sidekeep", "local"):
+        for contender in rotated(["C echo", "Sidekeep", "local"], number):
             durations = await run(page, "many", contender, kind)
             line.add(contender, *(ms / 2 for ms in durations))  # ms per 2,000 -> µs per call
-    for contender in ("C echo", "Sidekeep", "local", "IndexedDB"):
+    for contender in rotated(["C echo", *stores], number):
         lines.up.add(contender, *await run(page, "up", contender, EIGHT))
-    for _ in range(3):
-        for contender in ("C echo", "Sidekeep", "local", "IndexedDB"):
+    for turn in range(3):
+        for contender in rotated(["C echo", *stores], number + turn):
             lines.down.add(contender, *await run(page, "down", contender, EIGHT))
-    # Memory in rounds of its own: sampling takes processor time that would show above.
+    # Memory in turns of its own: sampling takes processor time that would show above.
     with peak_of(pid) as peak:
         await run(page, "up", "Sidekeep", EIGHT)
         await run(page, "down", "Sidekeep", EIGHT)
     lines.busy.add("Sidekeep", peak.mebibytes)
     lines.after.add("Sidekeep", memory(pid).anonymous / MEBIBYTE)
-    for contender in ("bare Python", "Sidekeep", "C echo"):
+    for contender in rotated(["bare Python", "Sidekeep", "C echo"], number):
         lines.start.add(contender, *await run(page, "start", contender))
         await until(lambda: installation.hosts() == [pid], "a started host to end", 5)
 
@@ -121,10 +134,10 @@ async def measure(rounds: int, folder: Path) -> tuple[Lines, str]:
         assert isinstance(pid, int)
         lines.idle.add("Sidekeep", memory(pid).anonymous / MEBIBYTE)
         version = await page.evaluate("navigator.userAgent")
-        await one_round(page, Lines(), pid, installation)  # fills caches; not kept
+        await one_round(page, Lines(), 0, pid, installation)  # fills caches; not kept
         with click.progressbar(range(rounds), label="Rounds", file=sys.stderr) as numbers:
-            for _ in numbers:
-                await one_round(page, lines, pid, installation)
+            for number in numbers:
+                await one_round(page, lines, number, pid, installation)
         await browser.close()
     return lines, str(version)
 
