@@ -11,9 +11,11 @@ Nothing here imports the host under test. See ``README.md`` beside this file for
 
 from .frames import FrameDecoder, FrameError, encode_frame
 from .measure import Memory, cpu_seconds, memory
-from .native import Exit, HostGoneError, NativeHost, ViolationError
+from .messages import Call, RpcError
+from .native import HostGoneError, NativeHost, ViolationError
 from .parts import PartError, PartJoiner, split_message
-from .rpc import Call, RpcError, RpcHost
+from .process import Exit
+from .rpc import RpcHost
 from .strict_json import StrictJsonError, parse_strict
 
 __all__ = [

@@ -9,9 +9,7 @@ Rules of this module:
 * A host that outlives the end of its input by ``EXIT_LIMIT`` is a violation too: there the browser
   sends SIGKILL, or (when the browser itself has gone) nobody does and an orphan stays.
 * Descriptors are driven directly instead of through asyncio's subprocess classes, because a test
-  must be able not to read (the pipe fills), and the resource use of the ended process is wanted,
-  which only the caller of ``wait4`` gets to see. (Its peak of memory is of no use: it begins with
-  that of the harness itself.)
+  must be able not to read, so that the pipe fills.
 """
 
 from __future__ import annotations
@@ -19,17 +17,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .frames import MAX_TO_EXTENSION, FrameDecoder, FrameError, encode_frame
-from .measure import Memory, Peak, cpu_seconds, memory, sampled_peak, session_members
+from .measure import session_members
+from .process import ChildProcess, Exit
 from .strict_json import StrictJsonError, parse_strict
 
 if TYPE_CHECKING:
@@ -41,9 +37,6 @@ EXIT_LIMIT = 2.0
 MOST_SHOWN = 10
 """How many violations a failure message lists."""
 
-BARE_ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
-"""What a browser started from a desktop is sure to hand down."""
-
 
 class ViolationError(AssertionError):
     """The host did what no host may do; the message lists every instance seen."""
@@ -53,22 +46,7 @@ class HostGoneError(Exception):
     """The host ended, or closed its output, while an answer was awaited."""
 
 
-@dataclass(frozen=True)
-class Exit:
-    """How a host ended.
-
-    ``code``: exit code, ``None`` if a signal ended it; ``signal``: its number or ``None``;
-    ``cpu``: seconds of processor time, children that were waited for included; ``after_input``:
-    seconds from the end of input to the end of the process, ``None`` if input was not closed.
-    """
-
-    code: int | None
-    signal: int | None
-    cpu: float
-    after_input: float | None
-
-
-class NativeHost:
+class NativeHost(ChildProcess):
     """One running host. Use ``async with NativeHost(command) as host`` or ``NativeHost.start``.
 
     ``command``: program and its fixed arguments, with an absolute path, as in a host manifest.
@@ -85,20 +63,13 @@ class NativeHost:
         environment: Mapping[str, str] | None = None,
         folder: str = "/",
     ) -> None:
-        self.command = [*command, *arguments]
-        self.environment = dict(BARE_ENVIRONMENT if environment is None else environment)
-        self.folder = folder
+        super().__init__([*command, *arguments], environment, folder)
         self.violations: list[str] = []
         self.largest_frame = 0
         self.bytes_received = 0
         self.frames: asyncio.Queue[Any] = asyncio.Queue()
         self._decoder = FrameDecoder(MAX_TO_EXTENSION)
         self._stderr = bytearray()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._exit: Exit | None = None
-        self._output_may_be_cut = False
-        self._stopped = False
-        self._input_closed_at: float | None = None
         self._write_lock = asyncio.Lock()
         self._chunk = 1 << 16
         self._reading = False
@@ -113,31 +84,14 @@ class NativeHost:
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        self._exited = asyncio.Event()
         self._writable = asyncio.Event()
         self._output_ended = asyncio.Event()
         self._stderr_ended = asyncio.Event()
-        # A session of its own, so that children the host leaves behind can be found.
-        process = subprocess.Popen(
-            self.command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=self.environment,
-            cwd=self.folder,
-            bufsize=0,
-            start_new_session=True,
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._process = process
-        self._stdin, self._stdout, self._errors = process.stdin, process.stdout, process.stderr
+        self._stdin, self._stdout, self._errors = self.launch(loop)
         for stream in (self._stdin, self._stdout, self._errors):
             os.set_blocking(stream.fileno(), False)
         self.resume_reading()
         loop.add_reader(self._errors.fileno(), self._on_stderr)
-        threading.Thread(target=self._reap, args=(loop,), daemon=True).start()
         return self
 
     async def __aexit__(
@@ -176,66 +130,9 @@ class NativeHost:
         assert self._exit is not None
         return self._exit
 
-    def _reap(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for the process in a thread of its own, so that its resource use is seen."""
-        assert self._process is not None
-        _, status, usage = os.wait4(self._process.pid, 0)
-        ended = time.monotonic()
-        code = os.waitstatus_to_exitcode(status)
-        self._process.returncode = code
-        closed = self._input_closed_at
-        outcome = Exit(
-            code=code if code >= 0 else None,
-            signal=-code if code < 0 else None,
-            cpu=usage.ru_utime + usage.ru_stime,
-            after_input=None if closed is None or closed > ended else ended - closed,
-        )
-
-        def publish() -> None:
-            self._exit = outcome
-            self._exited.set()
-
-        with suppress(RuntimeError):  # the loop of a test that failed may be closed already
-            loop.call_soon_threadsafe(publish)
-
-    async def wait(self, timeout: float = 10) -> Exit:
-        """Wait until the process has ended. ``asyncio.TimeoutError`` after ``timeout`` seconds."""
-        await asyncio.wait_for(self._exited.wait(), timeout)
-        assert self._exit is not None
-        return self._exit
-
     async def wait_output_end(self, timeout: float = 10) -> None:
         """Wait until everything the host wrote to standard output has been taken in."""
         await asyncio.wait_for(self._output_ended.wait(), timeout)
-
-    @property
-    def exit(self) -> Exit | None:
-        """How the host ended, or ``None`` while it runs."""
-        return self._exit
-
-    @property
-    def pid(self) -> int:
-        """The id of the process."""
-        assert self._process is not None, "the host was not started"
-        return self._process.pid
-
-    def kill(self, number: int = signal.SIGKILL) -> None:
-        """Send a signal, SIGKILL unless told otherwise. A host that has ended is left alone."""
-        if self._exit is None:
-            if number in {signal.SIGKILL, signal.SIGTERM}:
-                self._output_may_be_cut = True
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, number)
-
-    def stop(self) -> None:
-        """Stop the process where it stands (SIGSTOP)."""
-        self._stopped = True
-        self.kill(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Let a stopped process run on (SIGCONT)."""
-        self._stopped = False
-        self.kill(signal.SIGCONT)
 
     # Input
 
@@ -392,7 +289,7 @@ class NativeHost:
         """What the host has written to standard error so far."""
         return self._stderr.decode("utf-8", errors="replace")
 
-    # Judgement and measures
+    # Judgement
 
     def violated(self, what: str) -> None:
         """Keep something the host did wrong, to be raised by ``check``."""
@@ -409,18 +306,6 @@ class NativeHost:
     def _how(self) -> str:
         state = "it runs" if self._exit is None else f"it ended with {self._exit}"
         return f"{state}; standard error: {self.stderr[-2000:]!r}"
-
-    def memory(self) -> Memory:
-        """Return the present memory of the process."""
-        return memory(self.pid)
-
-    def cpu_seconds(self) -> float:
-        """Return the processor time the process has used so far."""
-        return cpu_seconds(self.pid)
-
-    def sampled_peak(self, interval: float = 0.005) -> AbstractAsyncContextManager[Peak]:
-        """Sample the anonymous memory during a block; see ``measure.sampled_peak``."""
-        return sampled_peak(self.pid, interval)
 
 
 @asynccontextmanager

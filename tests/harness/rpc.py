@@ -13,38 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .native import Exit, HostGoneError, NativeHost
+from .messages import Call, RpcError, shape_fault
+from .native import HostGoneError, NativeHost
 from .parts import MESSAGE_LIMIT, PartError, PartJoiner, split_message, to_json
+from .process import Exit
 from .strict_json import StrictJsonError
-
-
-class RpcError(Exception):
-    """An error response: ``code``, ``message``, ``data`` (``kind`` is ``data["kind"]``)."""
-
-    def __init__(self, error: Mapping[str, Any]) -> None:
-        super().__init__(f"{error['code']} {error['message']} {error.get('data')}")
-        self.code: int = error["code"]
-        self.message: str = error["message"]
-        self.data: dict[str, Any] = error.get("data") or {}
-
-    @property
-    def kind(self) -> str | None:
-        """The stable word for the kind of error, if the host gives one."""
-        kind = self.data.get("kind")
-        return kind if isinstance(kind, str) else None
-
-
-@dataclass(frozen=True)
-class Call:
-    """One request of a batch. ``op`` numbers a mutation, so that it can be repeated safely."""
-
-    method: str
-    params: Any = None
-    op: int | None = None
 
 
 @dataclass
@@ -303,7 +280,7 @@ class RpcHost(NativeHost):
         self._spawn(_tell(self._news))
 
     def _on_message(self, message: Any, *, in_array: bool | None) -> None:
-        fault = _shape_fault(message)
+        fault = shape_fault(message)
         if fault is not None:
             self.violated(f"{fault}: {str(message)[:300]}")
             return
@@ -369,24 +346,3 @@ class RpcHost(NativeHost):
 async def _tell(condition: asyncio.Condition) -> None:
     async with condition:
         condition.notify_all()
-
-
-def _shape_fault(message: Any) -> str | None:
-    """Return what is wrong with a response or notification, or ``None``."""
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        return "no JSON-RPC 2.0 message"
-    if "method" in message:
-        return "a request of the host" if "id" in message else None
-    if "id" not in message:
-        return "a response without id"
-    if ("result" in message) == ("error" in message):
-        return "a response needs either result or error"
-    if "error" in message:
-        error = message["error"]
-        if (
-            not isinstance(error, dict)
-            or type(error.get("code")) is not int
-            or not isinstance(error.get("message"), str)
-        ):
-            return "an error without code and message"
-    return None

@@ -23,7 +23,8 @@ from typing import Any
 
 import pytest
 
-from .rpc import RpcError, RpcHost
+from .messages import RpcError
+from .rpc import RpcHost
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = Path(os.environ.get("SIDEKEEP_SOURCE", ROOT / "host"))
