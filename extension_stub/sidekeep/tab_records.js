@@ -212,7 +212,9 @@ export class TabRecords {
     const restore = this.#restore(live, tabId, wanted);
     this.#restored = restore;
     try {
-      return await restore;
+      const found = await restore;
+      if (found.reason !== 'closed' || !(await tabIfLive(tabId))) return found;
+      return await this.#read(tabId, wanted, null); // opened since the tabs were asked for
     } catch (error) {
       if (this.#restored === restore) this.#restored = null;
       throw error;

@@ -255,8 +255,9 @@ def probe(profile: Path, extension: Path) -> Iterator[Probe]:
         server.server_close()
 
 
-def fresh_installation(folder: Path) -> Installation:
-    """Install the host for a browser profile of its own."""
-    made = Installation(folder)
-    made.install()
-    return made
+def fresh_profile(installation: Installation, folder: Path) -> Path:
+    """Make a browser profile of its own, for which the installed host is registered, too."""
+    folder.mkdir(parents=True)
+    hosts = "NativeMessagingHosts"
+    (folder / hosts).symlink_to(installation.profile / hosts, target_is_directory=True)
+    return folder

@@ -20,7 +20,7 @@ from playwright.async_api import BrowserContext, CDPSession, Page, async_playwri
 from tests.harness.sidekeep_host import ORIGIN
 
 from .driver import Installation, chromium
-from .probe import Server, flags, fresh_installation, write_extension
+from .probe import Server, flags, fresh_profile, write_extension
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -112,19 +112,11 @@ def pages() -> Iterator[Server]:
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def own_installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    """Return a host and a browser profile of this module's own."""
-    return fresh_installation(tmp_path_factory.mktemp("site-cache"))
-
-
 @asynccontextmanager
-async def _chromium(
-    installation: Installation, pages: Server, extension: Path
-) -> AsyncIterator[Tabs]:
+async def _chromium(profile: Path, pages: Server, extension: Path) -> AsyncIterator[Tabs]:
     async with async_playwright() as playwright:
         context = await playwright.chromium.launch_persistent_context(
-            installation.profile,
+            profile,
             executable_path=chromium(),
             headless=False,
             args=flags(extension),
@@ -143,11 +135,13 @@ async def _chromium(
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def tabs(
-    own_installation: Installation, pages: Server, tmp_path_factory: pytest.TempPathFactory
+    installation: Installation, pages: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Tabs]:
     """Return a Chromium whose worker closes its port soon after the last call."""
-    extension = write_extension(tmp_path_factory.mktemp("probe") / "extension", idle=250)
-    async with _chromium(own_installation, pages, extension) as opened:
+    folder = tmp_path_factory.mktemp("probe")
+    profile = fresh_profile(installation, folder / "profile")
+    extension = write_extension(folder / "extension", idle=250)
+    async with _chromium(profile, pages, extension) as opened:
         yield opened
 
 
@@ -230,14 +224,11 @@ async def test_a_page_tells_of_itself_and_of_no_other_tab(tabs: Tabs) -> None:
 
 
 async def test_without_permission_for_urls_everything_works_but_what_needs_one(
-    own_installation: Installation, pages: Server, tmp_path: Path
+    installation: Installation, pages: Server, tmp_path: Path
 ) -> None:
-    installation = Installation(tmp_path / "profile")
-    installation.profile.mkdir(parents=True)
-    hosts = "NativeMessagingHosts"
-    (installation.profile / hosts).symlink_to(own_installation.profile / hosts)
+    profile = fresh_profile(installation, tmp_path / "profile")
     extension = write_extension(tmp_path / "extension", idle=250, tabs=False)
-    async with _chromium(installation, pages, extension) as tabs:
+    async with _chromium(profile, pages, extension) as tabs:
         (tab, url), (other, other_url) = await tabs.open("a"), await tabs.open("b")
         assert "url" not in await tabs.page("chrome.tabs.get", tab)
         await tabs.put(tab, url, 1)
@@ -253,9 +244,9 @@ async def test_without_permission_for_urls_everything_works_but_what_needs_one(
 
 @pytest.mark.parametrize("rounds", [10, pytest.param(30, marks=pytest.mark.long)])
 async def test_the_event_that_wakes_the_worker_is_heard(
-    own_installation: Installation, pages: Server, tmp_path: Path, rounds: int
+    installation: Installation, pages: Server, tmp_path: Path, rounds: int
 ) -> None:
-    installation = Installation(tmp_path / "profile")
+    profile = fresh_profile(installation, tmp_path / "profile")
     extension = write_extension(tmp_path / "extension", idle=250, listening=True)
     events = {
         "message": ("chrome.runtime.sendMessage", "event"),
@@ -263,7 +254,7 @@ async def test_the_event_that_wakes_the_worker_is_heard(
         "storage": ("chrome.storage.session.set",),
         "tab": ("chrome.tabs.remove",),
     }
-    async with _chromium(installation, pages, extension) as tabs:
+    async with _chromium(profile, pages, extension) as tabs:
         expected: list[str] = []
         for number in range(rounds):
             for name, (path, *args) in events.items():

@@ -6,14 +6,13 @@ No debugger is attached here (see probe.py): one would keep the worker awake.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from .driver import Installation
-from .probe import Probe, fresh_installation, probe, write_extension
+from .probe import fresh_profile, probe, write_extension
 
 pytestmark = pytest.mark.browser
 
@@ -24,39 +23,33 @@ MARGIN_SECONDS = 15
 """For the port, which closes 5 s after the last call, and for a machine that is busy."""
 
 
-@pytest.fixture
-def installation(tmp_path: Path) -> Iterator[Installation]:
-    """Return a host that install.sh put into a HOME of its own."""
-    made = fresh_installation(tmp_path / "installation")
-    yield made
+def _ended(installation: Installation, pid: int) -> None:
+    """Wait until a host has ended."""
     end = time.monotonic() + 15
-    while made.hosts() and time.monotonic() < end:
+    while pid in installation.hosts():
+        assert time.monotonic() < end, "the host of a browser that was killed was left behind"
         time.sleep(0.05)
-    assert made.hosts() == [], "hosts were left behind by a browser that was killed"
-
-
-def _both(stack: ExitStack, installation: Installation, folder: Path) -> tuple[Probe, Probe]:
-    extension = write_extension(folder / "extension", idle=5000)
-    with_port = stack.enter_context(probe(installation.profile, extension))
-    without = stack.enter_context(probe(folder / "second", extension))
-    return with_port, without
 
 
 def test_an_idle_worker_sleeps_with_and_without_a_port_before_and_the_next_call_brings_all_back(
     installation: Installation, tmp_path: Path
 ) -> None:
     with ExitStack() as stack:
-        with_port, without = _both(stack, installation, tmp_path)
+        extension = write_extension(tmp_path / "extension", idle=5000)
+        profile = fresh_profile(installation, tmp_path / "first")
+        with_port = stack.enter_context(probe(profile, extension))
+        without = stack.enter_context(probe(tmp_path / "second", extension))
         tab = with_port.page("chrome.tabs.create", {"url": f"{with_port.server.url}a"})
         content = {"tabId": tab["id"], "source": "test", "url": "https://v/1", "data": "kept"}
         assert with_port.worker("keep.siteCache.put", content)["stored"]
         with_port.worker("keep.storage.local.set", {"kept": 1})
         assert without.worker("keep.status")["state"] == "idle"
         assert with_port.page("awake") and without.page("awake")
-        assert len(installation.hosts()) == 1
+        pid = with_port.worker("keep.status")["host"]["pid"]
+        assert pid in installation.hosts()
         slept = [one.until_asleep(IDLE_SECONDS + MARGIN_SECONDS) for one in (with_port, without)]
         print(f"asleep after {slept[0]:.1f} s (and {slept[1]:.1f} s more)")  # noqa: T201
-        assert installation.hosts() == [], "the host process sleeps, too"
+        assert pid not in installation.hosts(), "the host process is gone"
         for one in (with_port, without):
             starts = one.page("starts")
             time.sleep(1)
@@ -66,7 +59,9 @@ def test_an_idle_worker_sleeps_with_and_without_a_port_before_and_the_next_call_
         assert with_port.worker("keep.storage.local.get") == {"kept": 1}
         which = {"url": "https://v/1"}
         assert with_port.worker("keep.siteCache.get", tab["id"], which)["data"] == "kept"
-        assert len(installation.hosts()) == 1
+        pid = with_port.worker("keep.status")["host"]["pid"]
+        assert pid in installation.hosts()
+    _ended(installation, pid)
 
 
 @pytest.mark.long
@@ -85,7 +80,8 @@ def test_tab_ids_of_a_killed_browser_reach_nothing_in_the_next_run(
     installation: Installation, tmp_path: Path
 ) -> None:
     extension = write_extension(tmp_path / "extension", idle=5000)
-    with probe(installation.profile, extension) as browser:
+    profile = fresh_profile(installation, tmp_path / "profile")
+    with probe(profile, extension) as browser:
         real = [
             browser.page("chrome.tabs.create", {"url": f"{browser.server.url}{number}"})["id"]
             for number in range(3)
@@ -97,10 +93,12 @@ def test_tab_ids_of_a_killed_browser_reach_nothing_in_the_next_run(
         assert len(kept) == len(old)
         which = {"url": "https://v/1"}
         assert browser.worker("keep.siteCache.get", real[0], which)["data"] == "old"
-    with probe(installation.profile, extension) as browser:
+    with probe(profile, extension) as browser:
         new = browser.page("chrome.tabs.create", {"url": f"{browser.server.url}new"})["id"]
         assert browser.worker("keep.storage.session.getKeys") == [], "before the first read"
         for which in ({}, {"url": "https://v/1"}):
             asked = [[tab, which] for tab in [*old, new]]
             found = browser.worker("each", "keep.siteCache.get", asked)
             assert found == [None] * len(asked)
+        pid = browser.worker("keep.status")["host"]["pid"]
+    _ended(installation, pid)

@@ -280,6 +280,19 @@ test('a tab that opens while the restore runs keeps its record', async () => {
   assert.equal(await ask(keep, tab), 2);
 });
 
+test('a tab that opened since the tabs were asked for is not called closed', async () => {
+  const { keep, tabs, calls } = start();
+  let release;
+  tabs.gate = new Promise((done) => (release = done));
+  const reading = ask(keep, 1);
+  assert.equal(tabs.open('https://v/1'), 1);
+  release();
+  assert.equal(await reading, 'none');
+  assert.equal(calls('siteCache.get').length, 2);
+  await keep.siteCache.put({ tabId: 1, source: 's', url: 'https://v/1', data: 1 });
+  assert.equal(await ask(keep, 1), 1);
+});
+
 test('a message of a tab that has just closed leaves no record', async () => {
   const { keep, tabs, records } = start();
   const [tab, other] = [tabs.open('https://v/1'), tabs.open('https://v/2')];
