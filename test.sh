@@ -87,4 +87,5 @@ say 'Tests of the stub'
 npm test --silent
 
 say "Tests of the host, the installer and the browser (seed $seed)"
-.venv/bin/python -m pytest --hypothesis-seed="$seed" --no-skips
+# One process per core; a file of tests stays in one of them.
+.venv/bin/python -m pytest --hypothesis-seed="$seed" --no-skips -n auto --dist loadfile
