@@ -62,7 +62,8 @@ chrome.runtime.onMessage.addListener((message, sender, reply) => {
   return true;
 });
 
-globalThis.keep = connect({ idle: IDLE, siteCache: { byUrl: false } });
+globalThis.keep = connect({ idle: IDLE });
+globalThis.copying = connect({ idle: IDLE, siteCache: { byUrl: true } });
 globalThis.sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 globalThis.each = (path, all) => Promise.all(all.map((args) => call({ path, args })));
 globalThis.work = (milliseconds) => { keep.duringTurn(sleep(milliseconds)); };

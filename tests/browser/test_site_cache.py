@@ -223,6 +223,30 @@ async def test_a_page_tells_of_itself_and_of_no_other_tab(tabs: Tabs) -> None:
     await tabs.page("chrome.tabs.remove", tab)
 
 
+async def test_pages_that_renew_a_value_at_the_same_moment_make_it_once(tabs: Tabs) -> None:
+    script = """async () => {
+      const { connect } = await import('/sidekeep/index.js');
+      globalThis.cached = (more) => connect().siteCache.cached('models', {
+        refresh: async () => {
+          const { made = 0 } = await chrome.storage.local.get('made');
+          await new Promise((done) => setTimeout(done, 200));
+          await chrome.storage.local.set({ made: made + 1 });
+          return `made ${made + 1}`;
+        },
+        ...more,
+      }).then(({ data }) => data);
+    }"""
+    other = await tabs.context.new_page()
+    await other.goto(f"{ORIGIN}control.html")
+    for page in (tabs.home, other):
+        await page.evaluate(script)
+    for expected in ("made 1", "made 2"):
+        old = {"made 1": "{}", "made 2": "{ validate: (data) => data !== 'made 1' }"}[expected]
+        asking = [page.evaluate(f"cached({old})") for page in (tabs.home, other, other)]
+        assert await asyncio.gather(*asking) == [expected] * 3
+    await other.close()
+
+
 async def test_without_permission_for_urls_everything_works_but_what_needs_one(
     installation: Installation, pages: Server, tmp_path: Path
 ) -> None:

@@ -76,7 +76,7 @@ def test_work_of_a_turn_keeps_the_worker_awake_and_nothing_after_it(tmp_path: Pa
         assert browser.page("starts") == starts
 
 
-def test_tab_ids_of_a_killed_browser_reach_nothing_in_the_next_run(
+def test_tab_ids_of_a_killed_browser_reach_nothing_in_the_next_run_and_urls_only_if_asked_for(
     installation: Installation, tmp_path: Path
 ) -> None:
     extension = write_extension(tmp_path / "extension", idle=5000)
@@ -93,6 +93,8 @@ def test_tab_ids_of_a_killed_browser_reach_nothing_in_the_next_run(
         assert len(kept) == len(old)
         which = {"url": "https://v/1"}
         assert browser.worker("keep.siteCache.get", real[0], which)["data"] == "old"
+        copied = {"source": "test", "url": "https://v/copied", "data": "copied"}
+        browser.worker("copying.siteCache.put", copied | {"tabId": real[1]})
     with probe(profile, extension) as browser:
         new = browser.page("chrome.tabs.create", {"url": f"{browser.server.url}new"})["id"]
         assert browser.worker("keep.storage.session.getKeys") == [], "before the first read"
@@ -100,5 +102,11 @@ def test_tab_ids_of_a_killed_browser_reach_nothing_in_the_next_run(
             asked = [[tab, which] for tab in [*old, new]]
             found = browser.worker("each", "keep.siteCache.get", asked)
             assert found == [None] * len(asked)
+        which = {"url": "https://v/copied"}
+        assert browser.worker("keep.siteCache.get", new, which) is None
+        copy = browser.worker("copying.siteCache.lookUp", new, which)
+        assert (copy["record"]["data"], copy["copy"]) == ("copied", True)
+        browser.worker("copying.siteCache.forgetPages", ["https://v/copied"])
+        assert browser.worker("copying.siteCache.get", new, which) is None
         pid = browser.worker("keep.status")["host"]["pid"]
     _ended(installation, pid)
