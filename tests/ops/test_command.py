@@ -49,6 +49,12 @@ async def test_status_names_a_store_that_cannot_be_opened(filled: Machine) -> No
     assert line.startswith("FAILED")
     assert damaged.stat().st_size == 5000
     assert "1 entries" in result.out
+    result = filled.sidekeep("doctor")
+    assert result.code == 1, result
+    assert "cut short" in " ".join(result.out.split())
+    result = filled.sidekeep("verify", "--extension", DEMO_ID)
+    assert result.code == 1, result
+    assert "Traceback" not in result.err
 
 
 def test_status_without_any_store_says_where_they_will_be(machine: Machine) -> None:
@@ -87,6 +93,15 @@ async def test_an_unclear_choice_of_store_lists_what_there_is(filled: Machine) -
     assert result.code == 2, result
     assert f"--extension {DEMO_ID} --profile profile-a" in result.err
     assert DEMO_ADDON in result.err
+
+
+async def test_a_whole_word_wins_over_a_beginning(filled: Machine) -> None:
+    async with filled.host(CHROMIUM) as host:
+        await host.hello("profile-a2")
+        await host.set({"other": 1})
+    result = filled.sidekeep("keys", "--profile", "profile-a")
+    assert result.code == 0, result
+    assert "big" in result.out
 
 
 async def test_a_missing_key_or_store_is_a_sentence(filled: Machine) -> None:

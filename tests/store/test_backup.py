@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sidekeep.errors import BusyError, DamagedError
+from sidekeep.errors import BusyError, ConflictError, DamagedError, NotFoundError
 from sidekeep.store import backup
 from sidekeep.store.environment import Store
 from tests.store import helpers
@@ -91,6 +91,8 @@ def test_a_bad_copy_is_refused_and_nothing_changes(tmp_path: Path) -> None:
 
 def test_a_backup_never_overwrites_a_file(tmp_path: Path, store: Store) -> None:
     (tmp_path / "copy.mdb").write_text("mine")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(ConflictError):
         backup.create(store, str(tmp_path / "copy.mdb"))
     assert (tmp_path / "copy.mdb").read_text() == "mine"
+    with pytest.raises(NotFoundError):
+        backup.create(store, str(tmp_path / "no" / "copy.mdb"))

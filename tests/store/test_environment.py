@@ -280,3 +280,36 @@ def test_slots_of_killed_readers_are_taken_back(tmp_path: Path) -> None:
         lines = store._environment.readers().strip().splitlines()
     assert len(lines) == 2  # a heading and this process
     store.close()
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_nothing_is_acknowledged_into_a_file_that_is_gone(tmp_path: Path, replace: bool) -> None:
+    store = opened(tmp_path / "s")
+    helpers.put(store, "k", b"1")
+    data = tmp_path / "s" / "store.mdb"
+    data.rename(tmp_path / "moved.mdb")
+    if replace:
+        data.write_bytes((tmp_path / "moved.mdb").read_bytes())
+    with pytest.raises(DamagedError, match="removed or replaced"):
+        helpers.put(store, "k", b"2")
+    with pytest.raises(DamagedError, match="removed or replaced"):
+        helpers.get(store, "k")
+    (tmp_path / "moved.mdb").rename(data)
+    helpers.put(store, "k", b"3")
+    assert helpers.get(store, "k") == b"3"
+    store.close()
+
+
+def test_pages_full_of_garbage_are_damage_and_no_fault_of_the_host(tmp_path: Path) -> None:
+    store = opened(tmp_path / "s")
+    helpers.put(store, "k", b'"' + b"x" * 60_000 + b'"')
+    for number in range(60):
+        helpers.put(store, f"k{number}", b'"%b"' % (b"y" * 1500))
+    store.close()
+    data = tmp_path / "s" / "store.mdb"
+    content = bytearray(data.read_bytes())
+    for page in range(2, len(content) // 4096):
+        content[page * 4096 + 8 : page * 4096 + 64] = os.urandom(56)
+    data.write_bytes(content)
+    with pytest.raises(DamagedError):
+        opened(tmp_path / "s")

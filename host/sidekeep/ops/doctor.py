@@ -36,6 +36,8 @@ def examine(places: Places) -> list[Row]:
         return [*rows, Row("record", str(places.registrations), error.message, good=False)]
     if state.data_dir is not None:
         rows.append(_data(state.data_dir))
+        if rows[0].good:  # the store's libraries are part of the program
+            rows += _bad_stores(state.data_dir)
     table = read_table(places)
     manifests = _manifests(table, state)
     rows += [_registration(places, state, target) for target in manifests]
@@ -57,6 +59,22 @@ def examine(places: Places) -> list[Row]:
         for sandbox in find_sandboxes(table)
     ]
     return rows
+
+
+def _bad_stores(data_dir: Path) -> list[Row]:
+    """Return a row for each store that a host could not use."""
+    from sidekeep.ops.stores import figures_of, find_stores
+
+    return [
+        Row(
+            f"store of {store.extension}",
+            str(store.folder),
+            f"{figures['problem']} Restore a backup with `sidekeep restore`",
+            good=False,
+        )
+        for store in find_stores(data_dir)
+        if "problem" in (figures := figures_of(store))
+    ]
 
 
 def _program(places: Places) -> Row:

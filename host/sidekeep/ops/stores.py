@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sidekeep.errors import InvalidParams, NotFoundError, SidekeepError
+from sidekeep.errors import DamagedError, InvalidParams, NotFoundError, SidekeepError
 from sidekeep.model import areas
 from sidekeep.store import backup, blobs, report, verify
 from sidekeep.store.environment import DATA_FILE, Store
@@ -44,7 +44,7 @@ def find_stores(data_dir: Path) -> list[StoreFolder]:
 def choose_store(
     stores: list[StoreFolder], extension: str | None, profile: str | None
 ) -> StoreFolder:
-    """Return the one store that fits; beginnings of an id or profile are enough.
+    """Return the one store that fits; beginnings are enough, and a whole word wins over them.
 
     Raises ``NotFoundError`` if none fits and ``InvalidParams`` if several do.
     """
@@ -55,6 +55,13 @@ def choose_store(
     ]
     if not fitting:
         raise NotFoundError("There is no such store.", next="`sidekeep status` lists the stores.")
+    exact = [
+        store
+        for store in fitting
+        if extension in {None, store.extension} and profile in {None, store.profile}
+    ]
+    if len(fitting) > 1 and len(exact) == 1:
+        return exact[0]
     if len(fitting) > 1:
         names = "\n".join(f"  --extension {s.extension} --profile {s.profile}" for s in fitting)
         raise InvalidParams("Several stores fit:\n" + names, next="Name one of them.")
@@ -113,6 +120,9 @@ def put_back(found: StoreFolder, source: Path) -> str | None:
 
 
 def problems_of(found: StoreFolder) -> list[str]:
-    """Return what ``store.verify`` finds."""
-    with opened(found) as store, store.read() as transaction:
-        return verify.problems(transaction)
+    """Return what ``store.verify`` finds; also that the store cannot be read at all."""
+    try:
+        with opened(found) as store, store.read() as transaction:
+            return verify.problems(transaction)
+    except DamagedError as error:
+        return [error.message]

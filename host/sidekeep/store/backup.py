@@ -11,6 +11,7 @@ Rules:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -18,7 +19,7 @@ import time
 import lmdb
 import msgspec
 
-from sidekeep.errors import DamagedError
+from sidekeep.errors import ConflictError, DamagedError, NotFoundError
 from sidekeep.store import verify
 from sidekeep.store.damage import problem_of
 from sidekeep.store.environment import DATA_FILE, Store
@@ -32,18 +33,26 @@ from sidekeep.store.transaction import Transaction
 def create(store: Store, target: str) -> int:
     """Write a checked copy of an open store to the file ``target``; return its size in bytes.
 
-    ``target`` must not exist. ``DamagedError`` if the copy does not pass the check (it is removed).
+    ``ConflictError`` if ``target`` exists, ``NotFoundError`` if its folder does not,
+    ``DiskFullError``, ``DamagedError`` if the copy does not pass the check. In all these cases
+    nothing is left behind.
     """
-    unfinished = target + ".new"
-    store.copy(unfinished)
+    if os.path.exists(target):
+        raise ConflictError(f"The file {target} exists already.", next="choose another name")
+    folder = os.path.dirname(os.path.abspath(target))
+    if not os.path.isdir(folder):
+        raise NotFoundError(f"The folder {folder} does not exist.", next="make it first")
+    unfinished = f"{target}.{os.getpid()}.new"
+    mask = os.umask(0o077)
     try:
+        store.copy(unfinished)
         check(unfinished)
-    except BaseException:
-        os.unlink(unfinished)
-        raise
-    os.link(unfinished, target)  # unlike a rename, this never replaces a file
-    os.unlink(unfinished)
-    sync_folder(os.path.dirname(os.path.abspath(target)))
+        os.link(unfinished, target)  # unlike a rename, this never replaces a file
+    finally:
+        os.umask(mask)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(unfinished)
+    sync_folder(folder)
     return os.path.getsize(target)
 
 

@@ -26,6 +26,7 @@ from typing import TypeVar
 import lmdb
 
 from sidekeep.errors import (
+    DamagedError,
     DiskFullError,
     QuotaError,
     SidekeepError,
@@ -37,7 +38,7 @@ from sidekeep.store.files import ERRNO_NO_SPACE, make_private_folder, reserve, u
 from sidekeep.store.founding import LIVE_KEY, found, new_about, note, read_about
 from sidekeep.store.layout import META
 from sidekeep.store.locks import FileLock
-from sidekeep.store.transaction import HEAD_KEY, Transaction, damaged
+from sidekeep.store.transaction import BROKEN, HEAD_KEY, Transaction, damaged
 
 T = TypeVar("T")
 
@@ -115,6 +116,8 @@ class Store:
                 self.about = read_about(self.path, transaction)
             note(folder, self.about)
             opened.pop_all()
+        found_file = os.stat(self.path)
+        self._place = (found_file.st_dev, found_file.st_ino)
         self._is_open = True
 
     def _open(self, path: str) -> lmdb.Environment:
@@ -159,6 +162,7 @@ class Store:
 
         It pins old pages, so it must not live longer than a few seconds.
         """
+        self._check_place()
         try:
             return Transaction(self._environment, writable=False)
         except lmdb.MapResizedError:
@@ -178,6 +182,7 @@ class Store:
         waiting, ``DiskFullError``, ``QuotaError``.
         """
         with self._locked():
+            self._check_place()
             try:
                 return self._attempts(job)
             except (DiskFullError, QuotaError):
@@ -238,6 +243,22 @@ class Store:
         with contextlib.suppress(DiskFullError, QuotaError):
             self._attempts(forget)
             self._attempts(settle)
+
+    def _check_place(self) -> None:
+        """Refuse to go on if the data file was removed or replaced by hand.
+
+        What is written then would be acknowledged and go to a file that nobody finds again.
+        """
+        try:
+            found = os.stat(self.path)
+            place = (found.st_dev, found.st_ino)
+        except FileNotFoundError:
+            place = (0, 0)
+        if self._is_open and place != self._place:
+            raise DamagedError(
+                f"The data file {self.path} was removed or replaced while it was in use.",
+                next="put it back and close the browser; copies go in with sidekeep restore",
+            )
 
     def _adopt_map(self) -> None:
         for close in self.before_growth:
@@ -302,23 +323,22 @@ class Store:
         """Return the number of the last commit, by which one sees that other writers work."""
         return self._environment.info()["last_txnid"] if self._is_open else 0
 
-    def _translated(self, error: lmdb.Error | OSError) -> SidekeepError:
-        """Return the error that a caller understands.
+    def _translated(self, error: lmdb.Error | OSError, folder: str | None = None) -> SidekeepError:
+        """Return the error that a caller understands. ``folder``: what was written to.
 
         LMDB reports a full disk as ``DiskError`` or as a bare input/output error of the commit.
         """
-        if isinstance(error, (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError)):
+        if isinstance(error, (*BROKEN, lmdb.VersionMismatchError)):
             return damaged(f"The data file {self.path} is damaged ({error}).")
-        if isinstance(error, (lmdb.InvalidError, lmdb.VersionMismatchError)):
-            return damaged(f"The data file {self.path} is not one of LMDB ({error}).")
-        space = os.statvfs(self.folder)
+        folder = folder or self.folder
+        space = os.statvfs(folder)
         number = getattr(error, "errno", None)
         no_room = number == ERRNO_NO_SPACE or isinstance(error, lmdb.DiskError)
         text = str(error)
         if no_room or "No space" in text or "Input/output error" in text:
             free = space.f_bavail * space.f_frsize
             return DiskFullError(
-                f"The disk has no room for the change ({free} bytes are free at {self.folder}).",
+                f"The disk has no room for the change ({free} bytes are free at {folder}).",
                 next="free space on that disk; what was stored before is intact",
                 free=free,
             )
@@ -329,8 +349,7 @@ class Store:
         try:
             self._environment.copy(target, compact=True)
         except lmdb.Error as error:
-            raise self._translated(error) from error
-        os.chmod(target, 0o600)
+            raise self._translated(error, os.path.dirname(os.path.abspath(target))) from error
 
     def close(self) -> None:
         """Close the file and give back the locks."""

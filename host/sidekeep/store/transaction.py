@@ -17,7 +17,8 @@ import struct
 import zlib
 from collections.abc import Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING
+
+import lmdb
 
 from sidekeep.errors import DamagedError
 from sidekeep.store.layout import (
@@ -25,11 +26,18 @@ from sidekeep.store.layout import (
     META,
 )
 
-if TYPE_CHECKING:
-    import lmdb
-
 _HEAD = struct.Struct(">QQQQQQQQQ")
 HEAD_KEY = b"head"
+
+# What LMDB raises where its pages are not what it wrote.
+BROKEN = (
+    lmdb.CorruptedError,
+    lmdb.PageNotFoundError,
+    lmdb.InvalidError,
+    lmdb.IncompatibleError,
+    lmdb.PanicError,
+    lmdb.CursorFullError,
+)
 
 
 class Head:
@@ -130,8 +138,11 @@ class Transaction:
             self.put(META, HEAD_KEY, self._head.pack())
 
     def get(self, table: bytes, key: bytes) -> memoryview | None:
-        """Return the row, or ``None``."""
-        return self.txn.get(table + key)
+        """Return the row, or ``None``; ``DamagedError`` if the tree of the file is broken."""
+        try:
+            return self.txn.get(table + key)
+        except BROKEN as error:
+            raise damaged(f"The data file is damaged ({error}).") from error
 
     def put(self, table: bytes, key: bytes, row: bytes | memoryview) -> None:
         """Write a row, replacing one that has this key."""
@@ -147,12 +158,15 @@ class Transaction:
         Nothing may be written meanwhile.
         """
         first = table[0]
-        with self.txn.cursor() as cursor:
-            if cursor.set_range(table + start):
-                for key, row in cursor.iternext(keys=True, values=True):
-                    if key[0] != first:
-                        break
-                    yield key[1:], row
+        try:
+            with self.txn.cursor() as cursor:
+                if cursor.set_range(table + start):
+                    for key, row in cursor.iternext(keys=True, values=True):
+                        if key[0] != first:
+                            break
+                        yield key[1:], row
+        except BROKEN as error:
+            raise damaged(f"The data file is damaged ({error}).") from error
 
     def first_row(self, table: bytes, start: bytes) -> tuple[memoryview, memoryview] | None:
         """Return the first ``(key, row)`` of a table from ``start`` on, or ``None``."""
