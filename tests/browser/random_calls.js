@@ -288,6 +288,14 @@ async ({ seed, area, calls: mostCalls, seconds, wanted }) => {
       });
     }
     if (differences.length > before) {
+      // What is stored now, one by one: it says most where sizes differ.
+      const stored = Object.entries(await ours.get());
+      for (const [key, kept] of stored) {
+        const sizes = await Promise.all([real, ours].map((target) => target.getBytesInUse(key)));
+        if (area === 'local' && sizes[0] !== sizes[1]) {
+          differences.at(-1).sizes = `${JSON.stringify(key)}: ${show(kept)}`.slice(0, 2000);
+        }
+      }
       // So that one difference is told once: both begin anew.
       await Promise.all([real.clear(), ours.clear()]);
       await settled();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -93,7 +94,9 @@ async def test_random_calls_give_what_the_real_area_gives(
     )
     calls, events = outcome["calls"], outcome["events"]
     print(f"{calls} calls and {events} events on {area}")  # noqa: T201
-    assert outcome["differences"] == [], f"SIDEKEEP_SEED={seed}"
+    for difference in outcome["differences"]:
+        print(json.dumps(difference, indent=1))  # noqa: T201 - pytest would shorten it
+    assert not outcome["differences"], f"SIDEKEEP_SEED={seed}"
     assert calls > (49_999 if long else 500)
     assert events > calls / 4
 
