@@ -50,6 +50,7 @@ T = TypeVar("T")
 
 SNAPSHOT_SECONDS = 2.0
 FLUSH_EVERY = 256
+MOST_SNAPSHOTS = 8
 
 
 class _Task:
@@ -192,6 +193,9 @@ class Connection:
     def _read(self, store: Store, tasks: list[_Task]) -> None:
         from sidekeep.store.snapshot import SharedSnapshot
 
+        # Replies that wait for their reader each hold a snapshot; there must not be ever more.
+        if SharedSnapshot.live >= MOST_SNAPSHOTS:
+            self._channel.materialise()
         snapshot = outcome_of(SharedSnapshot, store)
         for number, task in enumerate(tasks, 1):
             if isinstance(snapshot, SidekeepError):

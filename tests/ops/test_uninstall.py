@@ -33,6 +33,15 @@ async def test_everything_goes_but_the_data(machine: Machine, tmp_path: Path) ->
         assert await host.get() == {"a": "kept"}
 
 
+def test_a_dry_run_of_a_removal_touches_nothing(machine: Machine) -> None:
+    machine.browser(".config/chromium")
+    machine.installed()
+    before = sorted(machine.home.rglob("*"))
+    result = machine.installed("--dry-run", "--uninstall")
+    assert f"would remove {machine.home / CHROMIUM}" in result.out
+    assert sorted(machine.home.rglob("*")) == before
+
+
 def test_ids_given_before_a_removal_are_forgotten(machine: Machine) -> None:
     one = "abcdefghijklmnopabcdefghijklmnop"
     machine.installed("--extension-id", one)

@@ -289,3 +289,14 @@ def all_paths(value: Any) -> int:
 def test_samples_have_big_strings_and_none() -> None:
     assert all_paths(BIG["nested"]) == 3
     assert all_paths(BIG["many small"]) == 0
+
+
+async def test_thousands_of_big_replies_may_wait_at_once(host: SidekeepHost) -> None:
+    value = "x" * 300_000
+    await host.set({"big": value})
+    calls = [
+        asyncio.ensure_future(host.call("storage.get", {"area": "local", "keys": "big"}))
+        for _ in range(1500)
+    ]
+    for call in calls:
+        assert (await call)["items"] == {"big": value}

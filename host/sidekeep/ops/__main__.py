@@ -28,19 +28,20 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    from sidekeep.ops import uninstall
     from sidekeep.ops.files import exclusive, make_folder
     from sidekeep.ops.options import parse_arguments
     from sidekeep.ops.places import find_places
     from sidekeep.ops.plan import describe, make_plan
     from sidekeep.ops.program import build, source_root
     from sidekeep.ops.state import read_state
-    from sidekeep.ops.uninstall import uninstall
 
     system, options = parse_arguments(arguments)
     places = find_places(system, os.environ)
     root = source_root()
     if options.uninstall:
-        for line in uninstall(places):
+        work = uninstall.describe if options.dry_run else uninstall.uninstall
+        for line in work(places):
             sys.stdout.write(line + "\n")
         return 0
     if options.dry_run:

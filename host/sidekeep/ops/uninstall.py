@@ -44,6 +44,31 @@ def uninstall(places: Places) -> list[str]:
     return lines
 
 
+def describe(places: Places) -> list[str]:
+    """Return what ``uninstall`` would do, in sentences; nothing is touched."""
+    before = read_state(places)
+    lines = [
+        f"would remove {manifest}"
+        for manifest in known_manifests(places, before)
+        if _starts_ours(places, manifest)
+    ]
+    things = (places.command_link, places.launcher.parent, places.apps)
+    lines += [f"would remove {thing}" for thing in things if thing.is_symlink() or thing.exists()]
+    data_dir = before.data_dir
+    if data_dir is not None and data_dir.exists():
+        lines.append(f"your data would stay in {data_dir}")
+    return lines or ["Sidekeep is not installed here; there is nothing to remove"]
+
+
+def _starts_ours(places: Places, manifest: Path) -> bool:
+    """Whether the manifest is there and names our launcher."""
+    try:
+        content = json.loads(manifest.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get("path") == str(places.launcher)
+
+
 def known_manifests(places: Places, before: State) -> list[Path]:
     """Return where manifests of ours may lie: recorded ones and every folder of the table."""
     table = read_table(places)
@@ -59,11 +84,7 @@ def remove_manifests(places: Places, manifests: Iterable[Path]) -> list[str]:
     for manifest in manifests:
         if not manifest.is_file():
             continue
-        try:
-            path = json.loads(manifest.read_bytes()).get("path")
-        except (ValueError, AttributeError):
-            path = None
-        if path == str(places.launcher):
+        if _starts_ours(places, manifest):
             manifest.unlink()
             remove_empty(manifest.parent)
             lines.append(f"removed {manifest}")

@@ -13,9 +13,13 @@ class SharedSnapshot:
 
     __slots__ = ("_users", "transaction")
 
+    # How many snapshots of this process have not ended yet.
+    live = 0
+
     def __init__(self, store: Store) -> None:
         self.transaction: Transaction = store.snapshot()
         self._users = 1
+        SharedSnapshot.live += 1
 
     def use(self) -> Callable[[], None]:
         """Count one more user; the function returned ends that use."""
@@ -27,3 +31,4 @@ class SharedSnapshot:
         self._users -= 1
         if not self._users:
             self.transaction.txn.abort()
+            SharedSnapshot.live -= 1
