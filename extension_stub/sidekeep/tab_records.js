@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * The records of site caches, by tab, and which tabs live.
+ * The records of site caches, by tab: stored, read and purged. Which tabs live is known to
+ * known_tabs.js, what was read to known_records.js; record_moves.js has records follow their tabs.
  *
  * The records lie in the host's session area (docs/protocol.md, `siteCache.*`), named by the run of
  * the browser, so that tab ids of another run reach nothing.
@@ -19,7 +20,12 @@
  */
 
 import { SidekeepError } from './errors.js';
-import { isSplit, liveTabs, pageOf, tabIfLive, TabListeners, tabsApi } from './tab_listeners.js';
+import { handedOut, KnownRecords } from './known_records.js';
+import { KnownTabs } from './known_tabs.js';
+import { Prerendered } from './prerendered.js';
+import { RecordMoves, tabOf } from './record_moves.js';
+import { isSplit, pageOf, tabIfLive, tabsApi } from './tab_listeners.js';
+import { Uses } from './uses.js';
 
 /** @typedef {import('./events.js').StorageEvents} StorageEvents */
 /** @typedef {import('./events.js').Changes} Changes */
@@ -29,16 +35,7 @@ import { isSplit, liveTabs, pageOf, tabIfLive, TabListeners, tabsApi } from './t
 /** @typedef {import('./index.d.ts').Keep['call']} HostCall */
 /** @typedef {import('./index.d.ts').SiteLookUp} SiteLookUp */
 /** @typedef {import('./index.d.ts').SiteRecord} SiteRecord */
-/** @typedef {{source: string, url: string, data: unknown}} Content */
-/** @typedef {{tabId: number, spoiled: boolean}} Reading */
-
-const PREFIX = 'sc_';
-/** Milliseconds after which the host hands a record out no more. */
-const MOST_AGE = 24 * 3600 * 1000;
-/** Prerendered pages of one tab, and tabs, whose records are held until they are shown. */
-const MOST_WAITING = 10;
-/** In place of a URL that the extension may not know: the page is another one than before. */
-const UNSEEN = '';
+/** @typedef {import('./prerendered.js').Content} Content */
 
 /**
  * @typedef {object} TabRecordsOptions
@@ -52,46 +49,21 @@ export class TabRecords {
   #events;
   #status;
   #options;
-  #listeners = new TabListeners({
+  #tabs = new KnownTabs({
     removed: (tabId) => this.#tabRemoved(tabId),
     replaced: (added, gone) => this.#tabReplaced(added, gone),
-    navigated: (tabId, url) => this.#tabNavigated(tabId, url),
+    navigated: (tabId, url) => {
+      if (url !== undefined) this.#adopt(tabId, url);
+    },
   });
-  /** what was read, null where there is none
-   * @type {Map<number, SiteRecord | null>} */
-  #memory = new Map();
-  /** tabs that are known to have a record
-   * @type {Set<number>} */
-  #held = new Set();
-  /** tabs that were seen to go while the listeners are there
-   * @type {Set<number>} */
-  #gone = new Set();
-  /** tabs that live though a list of tabs that was asked for may not have them
-   * @type {Set<number>} */
-  #arrived = new Set();
-  /** the pages that tabs show, as far as the browser tells
-   * @type {Map<number, string>} */
-  #pages = new Map();
-  /** the tabs that lived when the listeners were there already
-   * @type {Promise<Map<number, Tab>> | null} */
-  #live = null;
+  #known = new KnownRecords();
+  #prerendered = new Prerendered();
+  #moves;
   /** settles when the host has dropped the records of all others
    * @type {Promise<unknown> | null} */
   #restored = null;
-  /** of prerendered pages, by tab and URL, until the tab shows them
-   * @type {Map<number, Map<string, Content>>} */
-  #waiting = new Map();
-  /** @type {Set<Reading>} reads on their way */
-  #readings = new Set();
-  /** @type {Promise<unknown>} moves of records to new tab ids */
-  #moving = Promise.resolve();
-  /** @type {number[]} tabs whose records are to be purged next */
-  #dead = [];
-  #purging = false;
-  #busy = 0;
+  #uses;
   #hearing = false;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer = undefined;
 
   /**
    * @param {HostCall} call
@@ -104,6 +76,12 @@ export class TabRecords {
     this.#events = events;
     this.#status = status;
     this.#options = options;
+    this.#uses = new Uses(
+      options.listen,
+      () => this.#allEnded(),
+      () => this.#end(),
+    );
+    this.#moves = new RecordMoves(call, this.#known, this.#uses);
   }
 
   /**
@@ -113,15 +91,15 @@ export class TabRecords {
    * @returns {Promise<{stored: boolean, evicted: number[]}>} not stored: the tab was closed meanwhile
    */
   async put(tabId, { source, url, data }) {
-    if (this.#gone.has(tabId)) return { stored: false, evicted: [] };
+    if (this.#tabs.isGone(tabId)) return { stored: false, evicted: [] };
     return this.#using(async () => {
-      this.#listeners.add();
-      this.#arrived.add(tabId);
-      this.#held.add(tabId);
-      this.#spoil(tabId);
+      this.#tabs.watch();
+      this.#tabs.arrive(tabId);
+      this.#known.hold(tabId);
+      this.#known.spoil(tabId);
       const { evicted = [] } = await this.#call('siteCache.put', { tabId, source, url, data });
-      this.#spoil(tabId);
-      for (const other of evicted) this.#lose(other);
+      this.#known.spoil(tabId);
+      for (const other of evicted) this.#known.lose(other);
       return { stored: true, evicted };
     });
   }
@@ -132,14 +110,7 @@ export class TabRecords {
    * @param {Content} content
    */
   wait(tabId, content) {
-    const waiting = this.#waiting.get(tabId) ?? new Map();
-    waiting.delete(content.url);
-    waiting.set(content.url, content);
-    this.#waiting.delete(tabId);
-    this.#waiting.set(tabId, waiting);
-    for (const held of [waiting, this.#waiting]) {
-      if (held.size > MOST_WAITING) held.delete(held.keys().next().value);
-    }
+    this.#prerendered.hold(tabId, content);
   }
 
   /**
@@ -151,11 +122,11 @@ export class TabRecords {
   lookUp(tabId, url) {
     return this.#using(async () => {
       tabsApi();
-      if (this.#gone.has(tabId)) return { record: null, reason: 'closed' };
+      if (this.#tabs.isGone(tabId)) return { record: null, reason: 'closed' };
       const page = url === true ? await pageOf(tabId) : url;
       try {
         const found = await this.#find(tabId, page);
-        return this.#gone.has(tabId) ? { record: null, reason: 'closed' } : found;
+        return this.#tabs.isGone(tabId) ? { record: null, reason: 'closed' } : found;
       } catch (error) {
         if (!(error instanceof SidekeepError) || error.kind === 'invalidParams') throw error;
         return { record: null, reason: 'unavailable', error };
@@ -170,7 +141,7 @@ export class TabRecords {
    */
   purge(tabIds) {
     return this.#using(async () => {
-      for (const tabId of tabIds) this.#lose(tabId);
+      for (const tabId of tabIds) this.#known.lose(tabId);
       await this.#call('siteCache.purge', { tabIds });
     });
   }
@@ -183,25 +154,15 @@ export class TabRecords {
    * @returns {Promise<SiteLookUp>}
    */
   async #find(tabId, wanted) {
-    const shown = wanted ?? this.#pages.get(tabId);
+    const shown = wanted ?? this.#tabs.page(tabId);
     if (shown !== undefined) this.#adopt(tabId, shown);
-    const known = this.#memory.get(tabId);
+    const known = this.#known.get(tabId);
     // Without listeners nothing is known of who lives; that there is no record stays true.
-    if (known === null || (known && this.#live)) return this.#judged(tabId, known, wanted);
-    this.#listeners.add();
-    this.#live ??= liveTabs();
-    let live;
-    try {
-      live = await this.#live;
-    } catch (error) {
-      this.#live = null;
-      throw error;
-    }
-    await this.#moving;
-    for (const [id, { url }] of live) {
-      if (url !== undefined && !this.#pages.has(id)) this.#pages.set(id, url);
-    }
-    const here = live.has(tabId) || this.#arrived.has(tabId);
+    if (known === null || (known && this.#tabs.asked)) return this.#judged(tabId, known, wanted);
+    const live = await this.#tabs.live();
+    await this.#moves.settled;
+    this.#tabs.learnPages(live);
+    const here = live.has(tabId) || this.#tabs.arrived.has(tabId);
     if (isSplit()) return here ? this.#read(tabId, wanted, null) : { record: null, reason: 'closed' };
     if (this.#restored) {
       await this.#restored;
@@ -228,11 +189,9 @@ export class TabRecords {
    * @param {string | undefined} wanted
    */
   async #restore(live, tabId, wanted) {
-    await this.#moveDiscarded(live, tabId);
-    await this.#moving;
-    const all = new Set([...live.keys(), ...this.#arrived]);
-    for (const gone of this.#gone) all.delete(gone);
-    return this.#read(tabId, wanted, [...all]);
+    await this.#moves.followDiscarded(live, this.#tabs.arrived, tabId);
+    await this.#moves.settled;
+    return this.#read(tabId, wanted, this.#tabs.remaining(live));
   }
 
   /**
@@ -242,24 +201,25 @@ export class TabRecords {
    * @returns {Promise<SiteLookUp>}
    */
   async #read(tabId, wanted, live) {
-    const page = wanted ?? this.#pages.get(tabId);
+    const page = wanted ?? this.#tabs.page(tabId);
     if (page !== undefined) this.#adopt(tabId, page);
-    const reading = { tabId, spoiled: false };
-    this.#readings.add(reading);
+    const reading = this.#known.begin(tabId);
     let answer;
     try {
       const asked = live ? { live, ...(page === undefined ? {} : { url: page }) } : {};
       answer = await this.#call('siteCache.get', { tabId, ...asked });
     } finally {
-      this.#readings.delete(reading);
+      this.#known.end(reading);
     }
     const { record, reason } = answer;
-    if (record) this.#held.add(tabId);
-    else if (reason === 'none') this.#held.delete(tabId);
+    if (record) this.#known.hold(tabId);
+    else if (reason === 'none') this.#known.release(tabId);
     if (reason === 'closed' || reason === 'otherPage') {
       return this.#orCopy(tabId, page, { record, reason });
     }
-    if (!reading.spoiled && this.#hearing && this.#options.remember) this.#memory.set(tabId, record);
+    if (!reading.spoiled && this.#hearing && this.#options.remember) {
+      this.#known.remember(tabId, record);
+    }
     return this.#judged(tabId, record, wanted);
   }
 
@@ -270,14 +230,8 @@ export class TabRecords {
    * @returns {Promise<SiteLookUp>}
    */
   #judged(tabId, record, wanted) {
-    const page = wanted ?? this.#pages.get(tabId);
-    /** @type {SiteLookUp} */
-    let found = { record: null, reason: 'none' };
-    if (record && record.time > Date.now() - MOST_AGE) {
-      const fits = page === undefined || record.url === page;
-      found = fits ? { record: structuredClone(record) } : { record: null, reason: 'otherPage' };
-    }
-    return this.#orCopy(tabId, page, found);
+    const page = wanted ?? this.#tabs.page(tabId);
+    return this.#orCopy(tabId, page, handedOut(record, page));
   }
 
   /**
@@ -297,74 +251,13 @@ export class TabRecords {
   // --- tabs --------------------------------------------------------------------------------
 
   /**
-   * Moves the records of tabs that the browser discarded, and gave other ids, while nobody listened.
-   * It can be told where the extension may know which pages tabs show.
-   * @param {Map<number, Tab>} live
-   * @param {number} asking whose record the host moves itself
-   */
-  async #moveDiscarded(live, asking) {
-    const discarded = [...live].filter(([id, tab]) => id !== asking && tab.discarded && tab.url);
-    if (discarded.length === 0) return;
-    const { keys } = await this.#call('storage.getKeys', { area: 'session' });
-    const recorded = new Set(/** @type {string[]} */ (keys).map(tabOf).filter((tab) => tab !== null));
-    const without = discarded.filter(([id]) => !recorded.has(id));
-    const lost = [...recorded].filter((id) => !live.has(id) && !this.#arrived.has(id));
-    if (without.length === 0 || lost.length === 0) return;
-    const { items } = await this.#call('storage.get', { area: 'session', keys: lost.map(keyOf) });
-    for (const [id, { url }] of without) {
-      const found = lost.findIndex((old) => items[keyOf(old)]?.url === url);
-      const [old] = found < 0 ? [] : lost.splice(found, 1);
-      if (old !== undefined) await this.#move(old, id, items[keyOf(old)]);
-    }
-  }
-
-  /**
-   * @param {number} old
-   * @param {number} tabId its id from now on
-   * @param {unknown} record what is stored for it
-   */
-  async #move(old, tabId, record) {
-    const key = keyOf(tabId);
-    if (record !== undefined) {
-      this.#held.add(tabId);
-      try {
-        // A record that the tab has got under its new id is newer.
-        await this.#call('storage.set', {
-          area: 'session',
-          items: { [key]: record },
-          expect: { [key]: 0 },
-        });
-      } catch (error) {
-        if (!(error instanceof SidekeepError && error.kind === 'conflict')) throw error;
-      }
-    }
-    await this.#call('siteCache.purge', { tabIds: [old] });
-  }
-
-  /**
-   * @param {number} tabId
-   * @param {string | undefined} url undefined: the extension may not know
-   */
-  #tabNavigated(tabId, url) {
-    if (url !== undefined) {
-      this.#pages.set(tabId, url);
-      this.#adopt(tabId, url);
-    } else if (this.#pages.has(tabId)) {
-      this.#pages.set(tabId, UNSEEN);
-    }
-  }
-
-  /**
    * Stores the record that a page left while it was prerendered: now the tab shows it.
    * @param {number} tabId
    * @param {string} url
    */
   #adopt(tabId, url) {
-    const waiting = this.#waiting.get(tabId);
-    const content = waiting?.get(url);
-    if (!waiting || !content) return;
-    waiting.delete(url);
-    if (waiting.size === 0) this.#waiting.delete(tabId);
+    const content = this.#prerendered.take(tabId, url);
+    if (!content) return;
     this.put(tabId, content).catch((error) => {
       console.warn('The Sidekeep stub could not keep what a prerendered page told:', error);
     });
@@ -372,28 +265,9 @@ export class TabRecords {
 
   /** @param {number} tabId */
   #tabRemoved(tabId) {
-    this.#waiting.delete(tabId);
-    this.#gone.add(tabId);
-    this.#arrived.delete(tabId);
-    this.#pages.delete(tabId);
-    this.#lose(tabId);
-    this.#dead.push(tabId);
-    if (!this.#purging) this.#purgeDead();
-  }
-
-  async #purgeDead() {
-    this.#purging = true;
-    this.#busy += 1;
-    try {
-      await this.#moving;
-      while (this.#dead.length > 0) {
-        await this.#call('siteCache.purge', { tabIds: this.#dead.splice(0) });
-      }
-    } catch (error) {
-      console.warn('The Sidekeep stub could not purge closed tabs; the next read does:', error);
-    }
-    this.#purging = false;
-    this.#leave();
+    this.#prerendered.drop(tabId);
+    this.#known.lose(tabId);
+    this.#moves.purge(tabId);
   }
 
   /**
@@ -401,62 +275,28 @@ export class TabRecords {
    * @param {number} gone
    */
   #tabReplaced(added, gone) {
-    this.#gone.add(gone);
-    this.#gone.delete(added);
-    this.#arrived.add(added);
-    this.#arrived.delete(gone);
-    const page = this.#pages.get(gone);
-    if (page !== undefined) this.#pages.set(added, page);
-    this.#pages.delete(gone);
-    if (this.#held.has(gone)) this.#held.add(added);
-    this.#lose(gone);
-    this.#spoil(added);
-    this.#busy += 1;
-    this.#moving = this.#moving
-      .then(async () => {
-        const key = keyOf(gone);
-        const { items } = await this.#call('storage.get', { area: 'session', keys: [key] });
-        await this.#move(gone, added, items[key]);
-      })
-      .catch((error) => {
-        console.warn('The Sidekeep stub could not follow a discarded tab:', error);
-      })
-      .finally(() => this.#leave());
+    if (this.#known.holds(gone)) this.#known.hold(added);
+    this.#known.lose(gone);
+    this.#known.spoil(added);
+    this.#moves.follow(gone, added);
   }
 
-  // --- what is known -----------------------------------------------------------------------
-
-  /** @param {number} tabId whose record is not, or may not be, what was read */
-  #spoil(tabId) {
-    this.#memory.delete(tabId);
-    for (const reading of this.#readings) if (reading.tabId === tabId) reading.spoiled = true;
-  }
-
-  /** @param {number} tabId that has no record now */
-  #lose(tabId) {
-    this.#held.delete(tabId);
-    this.#spoil(tabId);
-  }
-
-  #forget() {
-    this.#memory.clear();
-    for (const reading of this.#readings) reading.spoiled = true;
-  }
+  // --- what is heard -----------------------------------------------------------------------
 
   #sessionChanged = (/** @type {Changes} */ changes) => {
     for (const [key, change] of Object.entries(changes)) {
       const tabId = tabOf(key);
       if (tabId === null) continue;
-      if ('newValue' in change) this.#spoil(tabId);
-      else this.#lose(tabId);
+      if ('newValue' in change) this.#known.spoil(tabId);
+      else this.#known.lose(tabId);
     }
-    if (this.#busy === 0) this.#settle();
+    if (this.#uses.none) this.#settle();
   };
 
   #statusChanged = (/** @type {import('./index.d.ts').Status} */ { state }) => {
     if (state === 'connecting' || state === 'connected') return;
-    this.#forget();
-    if (this.#busy === 0) this.#end();
+    this.#known.forget();
+    if (this.#uses.none) this.#end();
   };
 
   // --- how long ----------------------------------------------------------------------------
@@ -467,71 +307,43 @@ export class TabRecords {
    * @returns {Promise<T>}
    */
   async #using(work) {
-    this.#busy += 1;
+    this.#uses.begin();
     if (!this.#hearing) {
       this.#hearing = true;
       this.#events.session.addListener(this.#sessionChanged);
       this.#status.event.addListener(this.#statusChanged);
     }
-    this.#startTimer();
+    this.#uses.restart();
     try {
       return await work();
     } finally {
-      this.#leave();
+      this.#uses.end();
     }
   }
 
-  #startTimer() {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      if (this.#busy > 0) this.#startTimer();
-      else this.#end();
-    }, this.#options.listen);
-  }
-
-  #leave() {
-    this.#busy -= 1;
-    if (this.#busy > 0) return;
+  #allEnded() {
     if (this.#status.get().state === 'connected') this.#settle();
     else this.#end();
   }
 
   /** Takes the tab listeners off if there is no record that they could be for. */
   #settle() {
-    if (this.#held.size === 0) this.#unwatchTabs();
+    if (this.#known.none) this.#unwatchTabs();
   }
 
   #unwatchTabs() {
-    this.#listeners.remove();
-    this.#live = null;
+    this.#tabs.unwatch();
     this.#restored = null;
-    this.#gone.clear();
-    this.#arrived.clear();
-    this.#pages.clear();
   }
 
   /** Forgets everything and takes all listeners off. */
   #end() {
-    clearTimeout(this.#timer);
-    this.#forget();
-    this.#held.clear();
+    this.#uses.stop();
+    this.#known.clear();
     this.#unwatchTabs();
     if (!this.#hearing) return;
     this.#hearing = false;
     this.#status.event.removeListener(this.#statusChanged);
     this.#events.session.removeListener(this.#sessionChanged);
   }
-}
-
-/** @param {number} tabId */
-function keyOf(tabId) {
-  return `${PREFIX}${tabId}`;
-}
-
-/**
- * @param {string} key
- * @returns {number | null} the tab whose record has this key
- */
-function tabOf(key) {
-  return /^sc_\d{1,19}$/.test(key) ? Number(key.slice(PREFIX.length)) : null;
 }
