@@ -111,7 +111,7 @@ export class KnownRecords {
  * @returns {SiteLookUp} a copy of the record, or why there is none
  */
 export function handedOut(record, page) {
-  const fresh = record !== null && record.time > Date.now() - MOST_AGE;
+  const fresh = record && record.time > Date.now() - MOST_AGE;
   if (!fresh) return { record: null, reason: 'none' };
   if (page !== undefined && record.url !== page) return { record: null, reason: 'otherPage' };
   return { record: structuredClone(record) };
