@@ -87,18 +87,24 @@ _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def text_growth(text: bytes) -> int:
-    """Return how many bytes longer (or shorter) Chromium writes this JSON text.
+    """Return how many bytes longer (or shorter) Chromium writes this JSON text."""
+    return string_growth(text) + numbers_growth(text)
 
-    Beside strings (see ``string_growth``) it is numbers that differ: what is no 32-bit integer is a
-    double there, written with ".0" below 1e12 and with an exponent from 1e12 on. Measured on
-    Chromium 156 with ``getBytesInUse``.
+
+def numbers_growth(text: bytes) -> int:
+    """Return how many bytes longer (or shorter) Chromium writes the numbers of this JSON text.
+
+    What is no 32-bit integer is a double there, written with ".0" below 1e12 and with an exponent
+    from 1e12 on. Measured on Chromium 156 with ``getBytesInUse``. ``text`` must be whole: a piece
+    that begins inside a string would be misread.
     """
-    growth = string_growth(text)
-    if _TEN_DIGITS.search(text):
-        for match in _NUMBER.finditer(_STRING.sub(b'""', text)):
-            if match.group(2) is None:
-                growth += _number_growth(match.group(), integral=match.group(1) is None)
-    return growth
+    if not _TEN_DIGITS.search(text):
+        return 0
+    return sum(
+        _number_growth(match.group(), integral=match.group(1) is None)
+        for match in _NUMBER.finditer(_STRING.sub(b'""', text))
+        if match.group(2) is None
+    )
 
 
 def _number_growth(token: bytes, *, integral: bool) -> int:

@@ -178,4 +178,6 @@ def test_the_size_is_that_of_chromium() -> None:
             assert rope.build(text).size == length
             continue
         assert size(number) == length, number
+        long = "x" * 6000
+        assert size({"A": long, "b": number, "c": long}) == 2 * 6002 + length + 16, number
         assert size([number, "9" * 12, {"1" * 12: number}]) == 2 * length + 2 + 14 + 17 + 2, number

@@ -24,6 +24,7 @@ import msgspec
 from sidekeep.jsontext import (
     Path,
     long_strings,
+    numbers_growth,
     paths_of,
     safe_cut,
     split_at,
@@ -156,19 +157,25 @@ def build(text: bytes, strings: Sequence[LongString] = ()) -> Value:
             pieces.append(_string(string.pieces, string.length, string.path))
     if lacking:
         _find_paths(pieces, lacking)
-    return Value(pieces, sum(map(_size, pieces)))
+    # Numbers are counted over all of the text, with "" where a string was taken out.
+    emptied = b"".join(map(_text_of, pieces))
+    return Value(pieces, sum(map(_size, pieces)) + numbers_growth(emptied))
+
+
+def _text_of(piece: bytes | Blob) -> bytes:
+    """Return the piece's text, nothing for a string."""
+    if isinstance(piece, bytes):
+        return piece
+    return b"".join(piece.chunks or ()) if piece.kind == KIND_FRAGMENT else b""
 
 
 def _size(piece: bytes | Blob) -> int:
-    """Return the bytes of the piece's text as Chromium writes it."""
+    """Return the bytes of the piece's text as Chromium writes it, numbers aside."""
     if isinstance(piece, bytes):
-        return len(piece) + text_growth(piece)
-    chunks = piece.chunks or []
-    if piece.kind == KIND_FRAGMENT:
-        return piece.length + text_growth(b"".join(chunks))
+        return len(piece) + string_growth(piece)
     size = len(piece.prefix) + piece.length + string_growth(piece.prefix)
-    if piece.kind == KIND_STRING:
-        size += sum(map(string_growth, chunks))
+    if piece.kind != KIND_BASE64:
+        size += sum(map(string_growth, piece.chunks or ()))
     return size
 
 
