@@ -104,6 +104,13 @@ def test_depth_is_that_of_each_element() -> None:
     assert outcomes(converse(body)) == {1: "result", 2: "parse", 3: "parse", 4: "result"}
 
 
+def test_depth_is_counted_in_unknown_members_too() -> None:
+    hidden = b'{"jsonrpc":"2.0","id":1,"method":"m","x":%b%b}'
+    for inside, outcome in ((199, "result"), (200, "parse")):
+        body = b"[%b,%b]" % (hidden % (b"[" * inside, b"]" * inside), text_of(request(2)))
+        assert outcomes(converse(body)) == {1: outcome, 2: "result"}
+
+
 def test_many_elements_are_not_deep() -> None:
     calls = [request(n, "m", {"v": [[[n]]]}) for n in range(500)]
     assert outcomes(converse(text_of(calls))) == dict.fromkeys(range(500), "result")

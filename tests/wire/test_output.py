@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import selectors
 import threading
 import time
 from collections.abc import Iterator
@@ -235,3 +236,51 @@ def test_receive_wakes_for_another_descriptor(ends: Ends) -> None:
     assert ends.channel.receive() is None
     for end in (bell, ringer, *ends._host):
         os.close(end)
+
+
+def test_frame_that_came_while_parts_were_written_is_served_at_once(ends: Ends) -> None:
+    def serve() -> None:
+        ends.channel.grant_parts(64)
+        while (calls := ends.channel.receive()) is not None:
+            for call in calls:
+                ends.channel.reply(call, b'"%b"' % (b"x" * 900_000) if call.op else b"{}")
+            ends.channel.flush()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    late = frame(text_of(request("late")))
+    os.write(ends.write_end, frame(text_of(request(1, op=1))) + late[:10])
+    time.sleep(0.2)  # it writes a part and is held up
+    os.write(ends.write_end, late[10:])
+    found = read_until(ends.read_end, b'"late"')
+    os.close(ends.write_end)
+    os.close(ends.read_end)  # it is still writing parts
+    thread.join()
+    for end in ends._host:
+        os.close(end)
+    assert b'"id":"late","result"' in found
+
+
+def read_until(end: int, mark: bytes) -> bytes:
+    """Read until ``mark`` has come or nothing comes for ten seconds."""
+    found = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(end, selectors.EVENT_READ)
+        while mark not in found and selector.select(10):
+            found += os.read(end, 65_536)
+    return found
+
+
+def test_frame_that_came_while_refusals_were_written_is_served_at_once(ends: Ends) -> None:
+    thread = threading.Thread(target=ends.serve)
+    thread.start()
+    os.write(ends.write_end, frame(text_of(request(1, "echo", {"v": "x" * 60_000}))))
+    time.sleep(0.1)
+    os.write(ends.write_end, frame(b"nonsense") * 60)  # the answers do not fit into the pipe
+    time.sleep(0.2)
+    os.write(ends.write_end, frame(text_of(request("late"))))
+    time.sleep(0.2)
+    found = read_until(ends.read_end, b'"late"')
+    os.close(ends.write_end)
+    thread.join()
+    assert b'"id":"late","result"' in found

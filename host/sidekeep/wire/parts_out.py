@@ -2,7 +2,8 @@
 
 Rules of this module:
 
-* A cut is read piece by piece while it is sent, and its bytes are not copied.
+* A cut is read while it is sent: one that travels as a hole piece by piece, without a copy; a short
+  one when the text around it is sent, so that a reply of many values is never whole in memory.
 * What a reply holds on to (``release``) is let go exactly once, when its last byte was taken: sent,
   dropped or read into memory.
 * Parts of several messages take turns.
@@ -44,6 +45,7 @@ class Stream:
         "_final",
         "_readers",
         "_release",
+        "_text",
         "acknowledged",
         "finished",
         "name",
@@ -57,7 +59,7 @@ class Stream:
         self,
         number: int,
         name: bytes | None,
-        layout: tuple[list[bytes], list[Cut], list[bytes]],
+        layout: tuple[Pieces, list[Cut], list[bytes]],
         release: Callable[[], None] | None,
     ) -> None:
         self.number = number
@@ -69,10 +71,12 @@ class Stream:
         self._release = release
         self._final = False
         text, cuts, paths = layout
+        text.reverse()  # a stack, so that what was sent can be freed
+        self._text = text
         self._readers = [_read(cut) for cut in cuts]
         self._bodies = self._make(text, paths, [cut.length for cut in cuts])
-        self.unread = bool(cuts)
-        if not cuts:
+        self.unread = bool(cuts) or any(isinstance(piece, Cut) for piece in text)
+        if not self.unread:
             self._let_go()
 
     def next_body(self) -> list[bytes]:
@@ -100,6 +104,9 @@ class Stream:
     def materialise(self) -> None:
         """Read what is left of all cuts into memory. Raises what reading a cut raises."""
         if self.unread:
+            for at, piece in enumerate(self._text):
+                if isinstance(piece, Cut):
+                    self._text[at] = b"".join(piece.read())
             self._readers = [_held(list(reader)) for reader in self._readers]
             self._let_go()
 
@@ -110,7 +117,7 @@ class Stream:
             release()
 
     def _make(
-        self, text: list[bytes], paths: list[bytes], lengths: list[int]
+        self, text: Pieces, paths: list[bytes], lengths: list[int]
     ) -> Generator[list[bytes], None, None]:
         count = 0
         texts = _pieces_of(text)
@@ -155,9 +162,12 @@ class Stream:
                 count += 1
 
 
-def _lay_out(pieces: Pieces) -> tuple[list[bytes], list[Cut], list[bytes]]:
-    """Return the text of a message, the cuts that become holes, and the JSON of their paths."""
-    text: list[bytes] = []
+def _lay_out(pieces: Pieces) -> tuple[Pieces, list[Cut], list[bytes]]:
+    """Return the text of a message, the cuts that become holes, and the JSON of their paths.
+
+    Cuts that stay in the text are not read here.
+    """
+    text: Pieces = []
     cuts: list[Cut] = []
     paths: list[bytes] = []
     for piece in pieces:
@@ -170,17 +180,17 @@ def _lay_out(pieces: Pieces) -> tuple[list[bytes], list[Cut], list[bytes]]:
                 cuts.append(piece)
                 paths.append(path)
                 continue
-        text.extend(piece.read())
+        text.append(piece)
     return text, cuts, paths
 
 
-def _pieces_of(text: list[bytes]) -> Iterator[bytes]:
-    """Yield the concatenated ``text`` in pieces of at most ``_TEXT_BYTES``, at least one."""
-    text.reverse()  # so that what was sent can be freed
+def _pieces_of(text: Pieces) -> Iterator[bytes]:
+    """Yield the concatenated stack ``text`` in pieces of at most ``_TEXT_BYTES``, at least one."""
     gathered: list[bytes] = []
     size = 0
     while text:
-        gathered.append(text.pop())
+        top = text.pop()
+        gathered.append(top if isinstance(top, bytes) else b"".join(top.read()))
         size += len(gathered[-1])
         if size <= _TEXT_BYTES:
             continue
