@@ -31,7 +31,7 @@ from tests.harness.sidekeep_host import EXTENSION_ID, ORIGIN, ROOT, SidekeepHost
 HOST = "org.sidekeep.host"
 EXTENSION = ROOT / "extension_stub"
 
-_FLAGS = [
+FLAGS = [
     "--headless=new",
     "--no-sandbox",
     "--disable-gpu",
@@ -209,7 +209,7 @@ class Browser:
         """Start Chromium on the installation's profile and wait for the extension's worker."""
         load = [f"--disable-extensions-except={extension}", f"--load-extension={extension}"]
         context = await playwright.chromium.launch_persistent_context(
-            installation.profile, executable_path=chromium(), headless=False, args=[*_FLAGS, *load]
+            installation.profile, executable_path=chromium(), headless=False, args=[*FLAGS, *load]
         )
         browser = cls(playwright, context, installation)
         workers = context.service_workers

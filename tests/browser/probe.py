@@ -24,17 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from .driver import EXTENSION, Installation, chromium
-
-_FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+from .driver import EXTENSION, FLAGS, Installation, chromium
 
 # Calls what a command names. A command for the worker travels as a message, its first event.
 _CALLS = """
@@ -154,7 +144,7 @@ def write_extension(folder: Path, *, idle: int, listening: bool = False, tabs: b
 def flags(extension: Path) -> list[str]:
     """Return the flags of a Chromium with this extension."""
     both = [f"--disable-extensions-except={extension}", f"--load-extension={extension}"]
-    return [*_FLAGS, *both]
+    return [*FLAGS, *both]
 
 
 class _Handler(BaseHTTPRequestHandler):
