@@ -58,11 +58,11 @@ export function connect(options = {}) {
   const status = new StatusBoard();
   const quiet = checkedPatterns(options.quiet ?? []);
   const events = new StorageEvents(quiet, (gained) => {
-    calls.listenersChanged(gained);
-    if (background) nudge.listen(watcher.listening); // a page that listens has its port
+    calls.listenersChanged(watcher, gained);
+    if (background) nudge.listen(calls.listening); // a page that listens has its port
   });
   const watcher = new Watcher(events, background ? new PlaceStore() : null);
-  const calls = new Calls(settings, status, watcher);
+  const calls = new Calls(settings, status, [watcher]);
   const nudge = new Nudge(settings.host, () => calls.hear());
   if (wake && background) listenForWake(() => calls.hear());
   const storage = Object.freeze({

@@ -16,10 +16,13 @@ import { Event } from './event.js';
 /** @typedef {import('./events.js').AreaName} AreaName */
 /** @typedef {import('./events.js').StorageEvents} StorageEvents */
 /** @typedef {import('./place.js').PlaceStore} PlaceStore */
+/** @typedef {import('./watches.js').Watcher} StandingWatcher */
 /** @typedef {{seq: number, store?: string}} Place */
 /** @typedef {{areas: AreaName[], since: Record<string, number>, stores: Record<string, string>}} Watch */
 
+/** @implements {StandingWatcher} */
 export class Watcher {
+  method = 'storage.watch';
   /** @type {Event<[{area: AreaName}]>} */
   onGap = new Event();
   #events;
@@ -67,10 +70,14 @@ export class Watcher {
     if (gone.length > 0) this.#remember();
   }
 
-  /** @returns {Watch} the parameters of the next watch */
-  request() {
+  /**
+   * @param {boolean} asked whether the host tells on this port already
+   * @returns {Watch | null} the parameters of the next watch, null if none is needed
+   */
+  request(asked) {
     this.forget();
     const { areas } = this.#events;
+    if (areas.length === 0 && !asked) return null;
     /** @type {Watch} */
     const watch = { areas, since: {}, stores: {} };
     for (const area of areas) {
@@ -81,6 +88,8 @@ export class Watcher {
     }
     return watch;
   }
+
+  greeted() {}
 
   /**
    * The host tells from now on.
