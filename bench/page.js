@@ -13,27 +13,6 @@
   const changed = () => ({ ...small, entries: ++counter });
   const small = { title: 'A session', entries: 12, pinned: false, text: 'word '.repeat(80) };
 
-  class RawPort {
-    constructor(name) {
-      this.port = chrome.runtime.connectNative(name);
-      this.waiting = [];
-      this.port.onMessage.addListener((message) => this.waiting.shift()?.(message));
-      this.port.onDisconnect.addListener(() => {
-        const reason = chrome.runtime.lastError?.message;
-        for (const settle of this.waiting.splice(0)) settle(new Error(reason));
-      });
-    }
-    ask(message) {
-      this.port.postMessage(message);
-      return this.next();
-    }
-    async next() {
-      const message = await new Promise((resolve) => this.waiting.push(resolve));
-      if (message instanceof Error) throw message;
-      return message;
-    }
-  }
-
   const database = await new Promise((resolve, reject) => {
     const opening = indexedDB.open('bench', 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore('items');
@@ -85,12 +64,6 @@
     }
     return samples;
   };
-  const once = async (work) => {
-    const start = performance.now();
-    const result = await work();
-    return [[performance.now() - start], result];
-  };
-
   globalThis.bench = {
     prepare: async () => {
       for (const one of Object.values(area)) {
@@ -136,15 +109,7 @@
     },
     down: async (contender, size) => {
       const works = {
-        'C echo': async () => {
-          const pieces = [];
-          echo.port.postMessage(`w${size}`);
-          for (let piece = await echo.next(); piece !== 0; piece = await echo.next()) {
-            pieces.push(piece);
-            echo.port.postMessage('a');
-          }
-          return pieces.join('');
-        },
+        'C echo': () => echo.receive(size),
         IndexedDB: () => indexed.get('big'),
         Sidekeep: async () => (await keep.storage.local.get('big')).big,
         local: async () => (await chrome.storage.local.get('big')).big,

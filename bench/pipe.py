@@ -17,21 +17,19 @@ import tempfile
 from pathlib import Path
 
 import click
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Page
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).parents[1] / "host")]
 
-from bench.building import bare_host, compile_host  # noqa: E402
+from bench.building import bare_host  # noqa: E402
+from bench.chromium import anonymous, install, open_page, rotated, run  # noqa: E402
 from bench.pipes import peak_of  # noqa: E402
 from bench.reporting import Line, save, show  # noqa: E402
 from sidekeep.ops.launcher import read_launcher  # noqa: E402
-from tests.browser.driver import Browser, Installation, until  # noqa: E402
-from tests.harness.measure import memory  # noqa: E402
+from tests.browser.driver import Installation, until  # noqa: E402
 
 EIGHT = 8 << 20
-PAGE = Path(__file__).with_name("page.js")
 CONTENDERS = ["Sidekeep", "local", "IndexedDB", "C echo", "C sync", "bare Python"]
-MEBIBYTE = 1 << 20
 
 
 class Lines:
@@ -54,10 +52,8 @@ class Lines:
         return list(vars(self).values())
 
 
-def register(installation: Installation, folder: Path) -> None:
-    """Build the hosts to compare with and register them in the browser's profile."""
-    for name in ("echo", "sync"):
-        installation.register(f"org.sidekeep.bench.{name}", compile_host(name, folder))
+def register_bare(installation: Installation, folder: Path) -> None:
+    """Build the bare Python host and register it in the browser's profile."""
     launch = read_launcher(Path(installation.launcher))
     assert launch is not None, f"{installation.launcher} is not a launcher of Sidekeep"
     command = bare_host(
@@ -67,24 +63,6 @@ def register(installation: Installation, folder: Path) -> None:
     program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
     program.chmod(0o700)
     installation.register("org.sidekeep.bench.bare", program)
-
-
-async def run(page: Page, work: str, *arguments: str | int) -> list[float]:
-    """Run ``bench.<work>(…)`` in the page and return its samples in milliseconds.
-
-    Waits a little first: what the work before it left to do in the background is not its own.
-    """
-    await asyncio.sleep(0.1)
-    samples: list[float] = await page.evaluate(
-        "([work, words]) => bench[work](...words)", [work, list(arguments)]
-    )
-    return samples
-
-
-def rotated(contenders: list[str], by: int) -> list[str]:
-    """Return the contenders in another order, so that nobody always follows the same one."""
-    first = by % len(contenders)
-    return contenders[first:] + contenders[:first]
 
 
 async def one_round(
@@ -113,7 +91,7 @@ async def one_round(
         await run(page, "up", "Sidekeep", EIGHT)
         await run(page, "down", "Sidekeep", EIGHT)
     lines.busy.add("Sidekeep", peak.mebibytes)
-    lines.after.add("Sidekeep", memory(pid).anonymous / MEBIBYTE)
+    lines.after.add("Sidekeep", anonymous(pid))
     for contender in rotated(["bare Python", "Sidekeep", "C echo"], number):
         lines.start.add(contender, *await run(page, "start", contender))
         await until(lambda: installation.hosts() == [pid], "a started host to end", 5)
@@ -121,24 +99,18 @@ async def one_round(
 
 async def measure(rounds: int, folder: Path) -> tuple[Lines, str]:
     """Install, start the browser, run the rounds; return the lines and the browser's version."""
-    installation = Installation(folder / "installation")
-    click.echo("Installing Sidekeep into a fresh HOME …")
-    installation.install()
-    register(installation, folder)
+    installation = install(folder)
+    register_bare(installation, folder)
     lines = Lines()
-    async with async_playwright() as playwright:
-        browser = await Browser.start(playwright, installation)
-        page = await browser.page(connect=False)
-        await page.evaluate(PAGE.read_text(encoding="utf-8"))
+    async with open_page(installation, "page.js") as (_, page):
         pid = await page.evaluate("bench.prepare()")
         assert isinstance(pid, int)
-        lines.idle.add("Sidekeep", memory(pid).anonymous / MEBIBYTE)
+        lines.idle.add("Sidekeep", anonymous(pid))
         version = await page.evaluate("navigator.userAgent")
         await one_round(page, Lines(), 0, pid, installation)  # fills caches; not kept
         with click.progressbar(range(rounds), label="Rounds", file=sys.stderr) as numbers:
             for number in numbers:
                 await one_round(page, lines, number, pid, installation)
-        await browser.close()
     return lines, str(version)
 
 

@@ -20,6 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).resolve().parent / "results"
+SMALL_RATIO = 0.1
+"""Ratios below it are shown as fractions."""
 
 
 @dataclass
@@ -64,6 +66,38 @@ class Line:
         return self.wanted is not None and value is not None and value > self.wanted
 
 
+class Spread(Line):
+    """The same work of Sidekeep under several conditions, one in the place of each contender.
+
+    Its ratio is the largest median divided by the smallest. ``against`` says so in the table.
+    """
+
+    def __init__(self, title: str, unit: str, wanted: float | None = None, digits: int = 2) -> None:
+        super().__init__(title, unit, "the least", wanted, digits)
+
+    def ratio(self) -> float | None:
+        """Return the largest median divided by the smallest."""
+        return _largest_to_smallest([statistics.median(of) for of in self.samples.values() if of])
+
+    def best_ratio(self) -> float | None:
+        """Return the largest of the best samples divided by the smallest of them."""
+        return _largest_to_smallest([min(of) for of in self.samples.values() if of])
+
+
+def _largest_to_smallest(values: list[float]) -> float | None:
+    least = min(values, default=0.0)
+    return max(values) / least if least else None
+
+
+def as_ratio(value: float) -> str:
+    """Return a ratio as text, small ones as a fraction: ``1.15``, ``1/300``."""
+    return f"{value:.2f}" if value >= SMALL_RATIO else f"1/{1 / value:.0f}"
+
+
+def _limit(value: float) -> str:
+    return as_ratio(value) if value < SMALL_RATIO else f"{value:g}"
+
+
 def show(title: str, lines: list[Line], contenders: list[str]) -> None:
     """Print the table."""
     table = Table(title=title)
@@ -80,20 +114,20 @@ def show(title: str, lines: list[Line], contenders: list[str]) -> None:
             cells.append("" if median is None else f"{median:.{line.digits}f}")
         ratio = line.ratio()
         colour = "red" if line.missed() else "green" if line.wanted is not None else "default"
-        shown = f"{ratio:.2f} × {line.against}" if ratio is not None else ""
+        shown = f"{as_ratio(ratio)} × {line.against}" if ratio is not None else ""
         cells.append(f"[{colour}]{shown}[/]")
         best = line.best_ratio()
-        cells.append("" if best is None else f"{best:.2f}")
-        limit = "" if line.wanted is None else f"≤ {line.wanted:g}"
+        cells.append("" if best is None else as_ratio(best))
+        limit = "" if line.wanted is None else f"≤ {_limit(line.wanted)}"
         cells.append(f"[{colour}]{limit}[/]")
         table.add_row(*cells)
     Console(width=170).print(table)
 
 
-def save(name: str, lines: list[Line], **about: object) -> Path:
-    """Write all samples, medians and ratios to ``results/<name>-<time>.json``; return the path."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.json"
+def save(name: str, lines: list[Line], *, folder: Path = RESULTS, **about: object) -> Path:
+    """Write all samples, medians and ratios to ``<folder>/<name>-<time>.json``; return the path."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.json"
     content = {
         "program": name,
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
