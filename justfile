@@ -28,6 +28,10 @@ long seed="":
 bench *options:
     .venv/bin/python bench/pipe.py {{options}}
 
+# The calls for conversations beside chrome.storage.local and C hosts, in one Chromium.
+bench-history *options:
+    .venv/bin/python bench/history.py {{options}}
+
 # Renew the lock files after a change of pyproject.toml or package.json (needs uv).
 lock:
     uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.10 pyproject.toml -o requirements/host.txt

@@ -47,8 +47,12 @@ class HistoryLines:
 
     def __init__(self) -> None:
         self.append = Line("append a short entry", "ms", "local", 1 / 300)
-        self.save = Line("snapshot as a new session (local: append)", "ms", "local", 1 / 200)
-        self.again = Line("snapshot into the same session (local: append)", "ms", "local", 1 / 200)
+        self.save = Line(
+            "snapshot as a new session (local: get, push, set)", "ms", "local", 1 / 200
+        )
+        self.again = Line(
+            "snapshot into the same one (local: get, push, set)", "ms", "local", 1 / 200
+        )
         self.none = Line("open as text", "ms", "local", 1 / 50)
         self.thumbnail = Line("open with cached thumbnails", "ms", "local", 1 / 5)
         self.full = Line("open with all pixels", "ms", "C echo", 1.15, 1)
@@ -239,7 +243,7 @@ async def measure(rounds: int, sizes: Sizes, folder: Path) -> tuple[Bench, str]:
 
 @click.command()
 @click.option("--rounds", default=15, show_default=True, help="How many interleaved rounds.")
-@click.option("--quick", is_flag=True, help="Two rounds over little data, to see that it runs.")
+@click.option("--quick", is_flag=True, help="One round over little data, to see that it runs.")
 @click.option(
     "--results",
     default=RESULTS,
@@ -248,7 +252,7 @@ async def measure(rounds: int, sizes: Sizes, folder: Path) -> tuple[Bench, str]:
 )
 def main(rounds: int, quick: bool, results: Path) -> None:
     """Measure the calls for conversations, and print medians and ratios."""
-    rounds, sizes = (2, QUICK) if quick else (rounds, Sizes())
+    rounds, sizes = (1, QUICK) if quick else (rounds, Sizes())
     with tempfile.TemporaryDirectory(prefix="sidekeep-bench-") as folder:
         bench, version = asyncio.run(measure(rounds, sizes, Path(folder)))
     lines: list[Line] = []

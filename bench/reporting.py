@@ -91,7 +91,7 @@ def _largest_to_smallest(values: list[float]) -> float | None:
 
 def as_ratio(value: float) -> str:
     """Return a ratio as text, small ones as a fraction: ``1.15``, ``1/300``."""
-    return f"{value:.2f}" if value >= SMALL_RATIO else f"1/{1 / value:.0f}"
+    return f"1/{1 / value:.0f}" if 0 < value < SMALL_RATIO else f"{value:.2f}"
 
 
 def _limit(value: float) -> str:
