@@ -70,8 +70,8 @@ class StoreLines:
     """What is measured in stores with few and with many sessions."""
 
     def __init__(self) -> None:
-        self.append = Spread("append a short entry", "ms", 1.5)
-        self.load = Spread("load a session, the live one saved", "ms", 1.5)
+        self.append = Spread("append beside so many sessions", "ms", 1.5)
+        self.load = Spread("load a session beside so many, the live one saved", "ms", 1.5)
         self.memory = Spread("RssAnon of the host afterwards", "MiB", None, 1)
 
     def all(self) -> list[Line]:
