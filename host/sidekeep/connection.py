@@ -39,9 +39,9 @@ from sidekeep.wire.channel import Channel
 from sidekeep.wire.messages import Call, Pieces
 
 if TYPE_CHECKING:
-    from sidekeep import service
     from sidekeep.model.frame import Expiry, Frame, Mutation
-    from sidekeep.service import Method
+    from sidekeep.service.method import Method
+    from sidekeep.service.storage import OnArea, Watch
     from sidekeep.store.environment import Store
     from sidekeep.store.transaction import Transaction
     from sidekeep.watching import Watching
@@ -59,7 +59,7 @@ class _Task:
     __slots__ = ("area", "call", "method", "mutation", "params")
 
     def __init__(
-        self, call: Call, method: Method, params: service.OnArea, mutation: Mutation | None
+        self, call: Call, method: Method, params: OnArea, mutation: Mutation | None
     ) -> None:
         self.call = call
         self.area = method.area or params.area
@@ -77,6 +77,7 @@ class Connection:
         self._stores = Stores(config, extension, channel.materialise)
         self._profile = ""
         self._client: str | None = None
+        self._settings = handshake.Settings()
         self._expiry: Expiry | None = None
         self._watching: Watching | None = None
 
@@ -89,6 +90,7 @@ class Connection:
                 break
             if calls:
                 self._frame(calls)
+            del calls  # what a frame carried may be big
             if self._watching is not None:
                 self._watching.tell()
             channel.flush()
@@ -160,12 +162,14 @@ class Connection:
     def _task(self, call: Call) -> _Task:
         """Check a call and do all of its work that needs no transaction."""
         from sidekeep import service
+        from sidekeep.service.method import Request
 
-        method = service.METHODS.get(call.method)
+        method = service.find(call.method)
         if method is None:
             raise MethodNotFound(f"There is no method {call.method[:64]!r}.")
         params = handshake.decode(call, method.params, holes=method.holes)
-        mutation = method.prepare(params, call.holes) if method.prepare else None
+        request = Request(call.holes, self._settings)
+        mutation = method.prepare(params, request) if method.prepare else None
         return _Task(call, method, params, mutation)
 
     def _run(self, store: Store, tasks: list[_Task]) -> None:
@@ -229,7 +233,7 @@ class Connection:
         return outcomes
 
     def _carry_out(self, frame: Frame, task: _Task) -> Pieces:
-        from sidekeep.service import held
+        from sidekeep.service.replies import held
 
         if task.mutation is not None:
             return [frame.mutate(task.mutation, task.call.op)]
@@ -248,6 +252,7 @@ class Connection:
         self._profile = hello.profile
         store = self._stores.open_local(hello)
         self._client = hello.client
+        self._settings = hello.settings or self._settings
         answer: dict[str, object] = {
             "protocol": handshake.PROTOCOL,
             "host": {"name": "sidekeep", "version": __version__, "pid": os.getpid()},
@@ -256,7 +261,9 @@ class Connection:
         }
         with store.read() as transaction:
             answer["seq"] = {"local": transaction.head.seq}
-            answer["conversation"] = store.live_conversation(transaction)
+            from sidekeep.store.founding import live_word
+
+            answer["conversation"] = live_word(transaction)
         if hello.parts is not None:
             window = min(hello.parts.window, handshake.MOST_WINDOW)
             self._channel.grant_parts(window)
@@ -266,10 +273,10 @@ class Connection:
 
     def _watch(self, call: Call) -> bytes:
         """Begin to tell of changes; what was missed follows the reply."""
-        from sidekeep import service
+        from sidekeep.service.storage import Watch
         from sidekeep.watching import Watching
 
-        params: service.Watch = handshake.decode(call, service.Watch)
+        params: Watch = handshake.decode(call, Watch)
         if self._watching is None:
             self._watching = Watching(self._channel)
         self._watching.keep_only(list(params.areas))

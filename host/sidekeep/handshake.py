@@ -25,6 +25,16 @@ class Parts(msgspec.Struct):
     window: int
 
 
+class Settings(msgspec.Struct):
+    """What an extension says of its own data in a hello.
+
+    ``attachmentPrefix``: how the text of an attached page begins, where it is not the one of the
+    extension that the storage model comes from.
+    """
+
+    attachmentPrefix: str | None = None  # noqa: N815 - the protocol's name
+
+
 class Hello(msgspec.Struct):
     """Parameters of ``host.hello``."""
 
@@ -33,7 +43,7 @@ class Hello(msgspec.Struct):
     run: str | None = None
     client: str | None = None
     parts: Parts | None = None
-    settings: msgspec.Raw = msgspec.Raw(b"null")
+    settings: Settings | None = None
 
 
 def read(call: Call) -> Hello:

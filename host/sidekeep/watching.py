@@ -16,7 +16,7 @@ import msgspec
 from sidekeep.errors import DamagedError, TooLargeError
 from sidekeep.model import events
 from sidekeep.model.events import ChangedItem, Event
-from sidekeep.service import value_pieces
+from sidekeep.service.replies import array_pieces, value_pieces
 from sidekeep.store.bell import LOOK_SECONDS, Listener
 from sidekeep.store.environment import Store
 from sidekeep.store.snapshot import SharedSnapshot
@@ -149,8 +149,13 @@ class Watching:
 def _item(transaction: Transaction, item: ChangedItem) -> Pieces:
     """Return the members of one changed item; the new value stands first, as in Chromium."""
     pieces: Pieces = []
-    for name, record in (("newValue", item.after), ("oldValue", item.before)):
-        if record is not None:
-            pieces.append((b"," if pieces else b"") + _encode(name) + b":")
-            pieces += value_pieces(transaction, record, ("params", "changes", item.key, name))
+    for name, side in (("newValue", item.after), ("oldValue", item.before)):
+        if side is None:
+            continue
+        pieces.append((b"," if pieces else b"") + _encode(name) + b":")
+        path = ("params", "changes", item.key, name)
+        if isinstance(side, list):
+            pieces += array_pieces(transaction, side, path)
+        else:
+            pieces += value_pieces(transaction, side, path)
     return pieces

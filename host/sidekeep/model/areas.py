@@ -1,4 +1,4 @@
-"""A storage area: what ``chrome.storage.local`` holds, as documents of the store.
+"""A storage area: what ``chrome.storage.local`` holds, as documents and lists of the store.
 
 Source of the rules: Chrome's ``storage`` API as it behaves in Chromium (missing keys are left out,
 duplicates collapse, keys come in byte order, an unchanged value is no change). Conversion of values
@@ -11,19 +11,36 @@ replaced records to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from sidekeep.errors import QuotaError
+from sidekeep.model.keys import is_view
 from sidekeep.store import documents, records
-from sidekeep.store.documents import Change, Document
+from sidekeep.store.documents import Document
+from sidekeep.store.journal import AnyChange
 from sidekeep.store.records import Record
 from sidekeep.store.rope import Value
 from sidekeep.store.transaction import Transaction
 
+# Lists are imported where one is met: most extensions have none.
+if TYPE_CHECKING:
+    from sidekeep.model.entries import NewEntry
+    from sidekeep.store.lists import StoredList
 
-def get(transaction: Transaction, keys: Iterable[str] | None) -> Iterator[tuple[Document, Record]]:
-    """Yield the documents of these keys (``None``: all) that exist, in byte order, with values."""
+
+def get(
+    transaction: Transaction, keys: Iterable[str] | None
+) -> Iterator[tuple[Document, Record | StoredList]]:
+    """Yield the items of these keys (``None``: all) that exist, in byte order, with values."""
     for document in _named(transaction, keys):
-        yield document, records.read(transaction, document.number)
+        if document.number:
+            yield document, records.read(transaction, document.number)
+        else:
+            from sidekeep.store import lists
+
+            found = lists.find(transaction, document.key)
+            assert found is not None
+            yield document, found
 
 
 def _named(transaction: Transaction, keys: Iterable[str] | None) -> Iterator[Document]:
@@ -55,18 +72,29 @@ def bytes_in_use(transaction: Transaction, keys: Iterable[str] | None) -> int:
 
 def set_items(
     transaction: Transaction,
-    items: Iterable[tuple[str, Value]],
+    items: Iterable[tuple[str, Value | list[NewEntry]]],
     revision: int,
     *,
     quota: int | None = None,
-) -> list[Change]:
+) -> list[AnyChange]:
     """Store the values; return what changed, in byte order of the keys.
 
-    ``quota``: the most bytes that the area may hold afterwards (as Chromium checks it: after the
-    whole call); beyond it ``QuotaError``, and the caller gives up what was done.
+    A list of entries is stored entry by entry. ``quota``: the most bytes that the area may hold
+    afterwards (as Chromium checks it: after the whole call); beyond it ``QuotaError``, and the
+    caller gives up what was done.
     """
-    changes = (documents.put(transaction, key, value, revision) for key, value in items)
-    made = sorted(change for change in changes if change is not None)
+    given = list(items)
+    if any(is_view(key) for key, _ in given):
+        from sidekeep.model import views
+
+        return views.set_items(transaction, given, revision)
+    made: list[AnyChange] = []
+    for key, value in given:
+        assert isinstance(value, Value)
+        change = documents.put(transaction, key, value, revision)
+        if change is not None:
+            made.append(change)
+    made.sort(key=lambda change: change.key)
     if quota is not None and made and transaction.head.size > quota:
         raise QuotaError(
             "Session storage quota bytes exceeded. Values were not stored.",
@@ -76,12 +104,22 @@ def set_items(
     return made
 
 
-def remove(transaction: Transaction, keys: Iterable[str]) -> list[Change]:
-    """Remove the items of these keys; return those that were there, in byte order."""
-    changes = (documents.remove(transaction, key) for key in sorted(set(keys)))
+def remove(
+    transaction: Transaction, keys: Iterable[str], revision: int, what: str = "storage.remove"
+) -> list[AnyChange]:
+    """Remove the items of these keys; return those that were there, in byte order.
+
+    ``what``: how the trash is to call it, where it keeps what was removed.
+    """
+    ordered = sorted(set(keys))
+    if any(map(is_view, ordered)):
+        from sidekeep.model import views
+
+        return views.remove_items(transaction, ordered, revision, what)
+    changes = (documents.remove(transaction, key) for key in ordered)
     return [change for change in changes if change is not None]
 
 
-def clear(transaction: Transaction) -> list[Change]:
+def clear(transaction: Transaction, revision: int) -> list[AnyChange]:
     """Remove everything; return what was there, in byte order."""
-    return remove(transaction, get_keys(transaction))
+    return remove(transaction, get_keys(transaction), revision, "storage.clear")

@@ -65,6 +65,8 @@ def updated(transaction: Transaction, key: str, kind: str, operand: bytes) -> by
         return operand
     found = documents.find(transaction, key)
     present = None
+    if found is not None and not found.number:
+        raise _conflict(key, {"increment": "number", "merge": "object"}[kind])
     if found is not None:
         present = text_of(transaction, records.read(transaction, found.number)).strip()
     if kind == "increment":

@@ -15,9 +15,11 @@ from pathlib import Path
 
 from sidekeep.errors import DamagedError, InvalidParams, NotFoundError, SidekeepError
 from sidekeep.model import areas
-from sidekeep.store import backup, blobs, report, verify
+from sidekeep.store import backup, blobs, records, report, verify
 from sidekeep.store.environment import DATA_FILE, Store
 from sidekeep.store.founding import ABOUT_FILE
+from sidekeep.store.records import Record
+from sidekeep.store.transaction import Transaction
 
 
 @dataclass(frozen=True)
@@ -95,11 +97,24 @@ def value_text(found: StoreFolder, key: str) -> Iterator[bytes]:
         rows = list(areas.get(transaction, [key]))
         if not rows:
             raise NotFoundError(f"There is no key {key!r}.", next="`sidekeep keys` lists them.")
-        for piece in rows[0][1].pieces:
-            if isinstance(piece, bytes):
-                yield piece
-            else:
-                yield from blobs.text(transaction, piece)
+        held = rows[0][1]
+        if isinstance(held, Record):
+            yield from _text(transaction, held)
+            return
+        yield b"["
+        for number, entry in enumerate(held.entries()):
+            if number:
+                yield b","
+            yield from _text(transaction, records.read(transaction, entry.record))
+        yield b"]"
+
+
+def _text(transaction: Transaction, record: Record) -> Iterator[bytes]:
+    for piece in record.pieces:
+        if isinstance(piece, bytes):
+            yield piece
+        else:
+            yield from blobs.text(transaction, piece)
 
 
 def keys_of(found: StoreFolder) -> list[str]:

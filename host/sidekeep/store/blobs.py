@@ -15,6 +15,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
+from sidekeep.errors import NotFoundError
 from sidekeep.jsontext import safe_cut
 from sidekeep.store.layout import (
     BASE64_PIECE,
@@ -23,6 +24,7 @@ from sidekeep.store.layout import (
     CHUNK_KEY_INDEX,
     CHUNKS,
     KIND_BASE64,
+    PREVIEWS,
     TEXT_PIECE,
 )
 from sidekeep.store.rope import Blob
@@ -34,12 +36,14 @@ def add(transaction: Transaction, blob: Blob) -> None:
     row = transaction.get(BLOBS, blob.hash)
     if row is not None:
         references, length = BLOB_HEADER.unpack_from(row)
+        if blob.chunks is None and blob.length != _text_length(blob.kind, length):
+            raise _gone()
         changed = BLOB_HEADER.pack(references + 1, length) + row[BLOB_HEADER.size :]
         transaction.put(BLOBS, blob.hash, changed)
         return
     chunks = blob.chunks
     if chunks is None:
-        raise damaged("A value refers to content that is not there.")
+        raise _gone()
     if transaction.small_chunks:
         chunks = [small for chunk in chunks for small in _smaller(blob.kind, chunk)]
     sums = struct.pack(f">{len(chunks)}I", *map(zlib.crc32, chunks))
@@ -50,6 +54,18 @@ def add(transaction: Transaction, blob: Blob) -> None:
     transaction.put(BLOBS, blob.hash, header + sums)
     for index, chunk in enumerate(chunks):
         transaction.put(CHUNKS, blob.hash + CHUNK_KEY_INDEX.pack(index), chunk)
+
+
+def _text_length(kind: int, length: int) -> int:
+    """Return how many bytes of JSON text that much content stands for."""
+    return (length + 2) // 3 * 4 if kind == KIND_BASE64 else length
+
+
+def _gone() -> NotFoundError:
+    return NotFoundError(
+        "The picture that a token stands for is not in this store.",
+        next="send the picture itself, or read the entry again",
+    )
 
 
 def _smaller(kind: int, chunk: bytes) -> Iterator[bytes]:
@@ -78,6 +94,17 @@ def drop(transaction: Transaction, name: bytes) -> None:
     for index in range((len(row) - BLOB_HEADER.size) // 4):
         transaction.delete(CHUNKS, name + CHUNK_KEY_INDEX.pack(index))
     transaction.delete(BLOBS, name)
+    previews = [bytes(key) for key, _ in previews_of(transaction, name)]
+    for key in previews:
+        transaction.delete(PREVIEWS, key)
+
+
+def previews_of(transaction: Transaction, name: bytes) -> Iterator[tuple[memoryview, memoryview]]:
+    """Yield the rows of the content's thumbnails."""
+    for key, row in transaction.rows(PREVIEWS, name):
+        if key[: len(name)] != name:
+            break
+        yield key, row
 
 
 def references_and_length(transaction: Transaction, name: bytes) -> tuple[int, int]:

@@ -35,7 +35,7 @@ from sidekeep.errors import (
 from sidekeep.store.bell import Bell
 from sidekeep.store.damage import problem_of
 from sidekeep.store.files import ERRNO_NO_SPACE, make_private_folder, reserve, unusable_folder
-from sidekeep.store.founding import LIVE_KEY, found, new_about, note, read_about
+from sidekeep.store.founding import found, new_about, note, read_about
 from sidekeep.store.layout import META
 from sidekeep.store.locks import FileLock
 from sidekeep.store.transaction import BROKEN, HEAD_KEY, Transaction, damaged
@@ -230,9 +230,10 @@ class Store:
 
     def _forget(self) -> None:
         """Free what may be forgotten when there is no room: old results and the journal."""
-        from sidekeep.store import journal, operations
+        from sidekeep.store import journal, operations, trash
 
         def forget(transaction: Transaction) -> None:
+            trash.expire(transaction)
             operations.expire(transaction, everything=True)
             journal.trim(transaction, keep=0)
 
@@ -284,13 +285,6 @@ class Store:
                 f"The system gives this process no map larger than {size} bytes.",
                 next="raise the limit on address space (ulimit -v) for the browser",
             ) from error
-
-    def live_conversation(self, transaction: Transaction) -> str:
-        """Return the id of the conversation that is live."""
-        row = transaction.get(META, LIVE_KEY)
-        if row is None:
-            raise damaged("The store does not say which conversation is live.")
-        return str(row, "utf-8")
 
     def used_bytes(self) -> int:
         """Return how many bytes of the file are in use or free for reuse."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ABOUT_FILE = "about.json"
-# Under this key lies the id of the conversation that is live.
+# Under this key lies the word of the conversation that is live.
 LIVE_KEY = b"live"
 
 
@@ -50,8 +50,6 @@ def found(
 
     Does nothing if it is there. ``DamagedError`` if it was there once and is gone.
     """
-    from sidekeep.store import conversations
-
     if os.path.exists(path):  # another process was faster
         return
     folder = os.path.dirname(path)
@@ -66,9 +64,7 @@ def found(
         transaction = Transaction(environment, writable=True)
         transaction.put(META, b"store", msgspec.json.encode(about))
         transaction.put(META, HEAD_KEY, Head().pack())
-        live = os.urandom(8).hex()
-        conversations.create(transaction, live)
-        transaction.put(META, LIVE_KEY, live.encode())
+        transaction.put(META, LIVE_KEY, new_word().encode())
         transaction.finish()
         transaction.txn.commit()
     finally:
@@ -89,6 +85,19 @@ def note(folder: str, about: About) -> None:
 def new_about(extension: str, profile: str) -> About:
     """Return what a new store says of itself."""
     return About(FORMAT, os.urandom(8).hex(), extension, profile, time.time())
+
+
+def new_word() -> str:
+    """Return a random word for a conversation."""
+    return os.urandom(8).hex()
+
+
+def live_word(transaction: Transaction) -> str:
+    """Return the word of the conversation that is live."""
+    row = transaction.get(META, LIVE_KEY)
+    if row is None:
+        raise damaged("The store does not say which conversation is live.")
+    return str(row, "utf-8")
 
 
 def read_about(path: str, transaction: Transaction) -> About:

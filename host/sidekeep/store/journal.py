@@ -12,8 +12,8 @@ Rules:
 
 A row is a CRC-32 and a msgpack array ``[version, first, time, weight, calls]``; a call is
 ``[seq, changes]``, a change ``[0, key, before, after]`` for a document or
-``[1, conversation, at, removed, inserted, revision]`` for a conversation, where ``removed`` and
-``inserted`` are arrays of ``[entry id, record]``.
+``[1, key, before, after, at, removed, inserted]`` for a list, where ``removed`` and ``inserted`` are
+arrays of ``[entry id, record]``.
 """
 
 from __future__ import annotations
@@ -46,17 +46,25 @@ _DOCUMENT = 0
 _SPLICE = 1
 
 
-class Splice(NamedTuple):
-    """A change of a conversation: entries from index ``at`` on that went and that came.
+# What a key held or holds, where it is no record: nothing, or a list.
+ABSENT = 0
+LIST = -1
 
-    ``removed`` and ``inserted``: pairs of entry id and record number, in order.
+
+class Splice(NamedTuple):
+    """A change of a list: entries from index ``at`` on that went and that came.
+
+    ``before`` and ``after``: what the key held and holds: ``LIST``, ``ABSENT`` or the number of the
+    record of a plain value. ``removed`` and ``inserted``: pairs of entry id and record number, in
+    order.
     """
 
-    conversation: int
+    key: str
+    before: int
+    after: int
     at: int
     removed: list[tuple[int, int]]
     inserted: list[tuple[int, int]]
-    revision: int
 
 
 AnyChange: TypeAlias = "Change | Splice"
@@ -81,7 +89,7 @@ def append(transaction: Transaction, calls: list[Call], *, watched: bool = False
     ``watched``: somebody listens, so what was written just now is kept for them.
 
     The references from the row to the records are the caller's to have made: a document's change
-    and a splice leave one for it (see ``documents.put`` and ``conversations``).
+    and a splice leave one for it (see ``documents.put`` and ``lists``).
     """
     head = transaction.head
     weight = sum(
@@ -110,7 +118,7 @@ def trim(transaction: Transaction, *, keep: int | None = None, watched: bool = F
         if watched and recent and head.journal_weight <= MOST_RECENT_WEIGHT:
             break
         for call in calls:
-            for number in (*_removed(call.changes), *_inserted(call.changes)):
+            for number in records_of(call.changes):
                 records.release(transaction, number)
         transaction.delete(JOURNAL, key)
         head.journal_rows -= 1
@@ -137,34 +145,33 @@ def since(transaction: Transaction, seq: int) -> Iterator[Call]:
 
 
 def first(transaction: Transaction) -> int:
-    """Return the lowest sequence number the journal still has, 0 if it is empty."""
+    """Return the lowest sequence number that the journal still has, the next one if it is empty."""
     for _, row in transaction.rows(JOURNAL):
         return _unpack(bytes(row))[2][0].seq
-    return 0
+    return transaction.head.seq + 1
 
 
 def _removed(changes: list[AnyChange]) -> list[int]:
     """Return the records that the changes took away."""
-    return [
-        number
-        for change in changes
-        for number in (
-            [change.before] if isinstance(change, Change) else [pair[1] for pair in change.removed]
-        )
-        if number
-    ]
+    found = [change.before for change in changes]
+    for change in changes:
+        if isinstance(change, Splice):
+            found += [number for _, number in change.removed]
+    return [number for number in found if number > 0]
 
 
 def _inserted(changes: list[AnyChange]) -> list[int]:
     """Return the records that the changes brought."""
-    return [
-        number
-        for change in changes
-        for number in (
-            [change.after] if isinstance(change, Change) else [pair[1] for pair in change.inserted]
-        )
-        if number
-    ]
+    found = [change.after for change in changes]
+    for change in changes:
+        if isinstance(change, Splice):
+            found += [number for _, number in change.inserted]
+    return [number for number in found if number > 0]
+
+
+def records_of(changes: list[AnyChange]) -> list[int]:
+    """Return the records that a row refers to for these changes, each as often as it does."""
+    return _removed(changes) + _inserted(changes)
 
 
 def _pack(call: Call) -> tuple[int, list[tuple[Any, ...]]]:
@@ -191,11 +198,7 @@ def _unpack(row: bytes) -> tuple[float, int, list[Call]]:
 def _change(packed: list[Any]) -> AnyChange:
     if packed[0] == _DOCUMENT:
         return Change(*packed[1:])
-    conversation, at, removed, inserted, revision = packed[1:]
+    key, before, after, at, removed, inserted = packed[1:]
     return Splice(
-        conversation,
-        at,
-        [tuple(pair) for pair in removed],
-        [tuple(pair) for pair in inserted],
-        revision,
+        key, before, after, at, [(a, b) for a, b in removed], [(a, b) for a, b in inserted]
     )

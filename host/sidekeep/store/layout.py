@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 
-FORMAT = 1
+FORMAT = 2
 
 # The file holds one tree; the first byte of a key says which table the row belongs to. (Named
 # databases of LMDB would need the writer lock just to be opened, and a root page each.)
@@ -19,8 +19,12 @@ DOCUMENTS = b"d"  # document key -> where the value lies and when it changed
 RECORDS = b"r"  # record number -> one stored value as a rope
 BLOBS = b"b"  # hash of content -> references, length, checksums of the chunks
 CHUNKS = b"c"  # hash of content + chunk index -> bytes
-CONVERSATIONS = b"v"  # conversation id -> its header
-ENTRIES = b"e"  # conversation number + position -> entry id and record number
+ENTRIES = b"e"  # list number + position -> entry id and record number
+HOLDERS = b"h"  # hash of a picture + list number -> how often, and the list's key
+SESSIONS = b"s"  # session id -> its row in savedSessions, in short
+SEARCH = b"t"  # record number -> the folded text of an entry
+PREVIEWS = b"n"  # hash of content + longest edge -> thumbnail
+TRASH = b"u"  # sequence number of a removal -> what it removed
 JOURNAL = b"j"  # last sequence number of a commit -> what it changed
 OPERATIONS = b"o"  # client + last operation number of a frame -> results
 CLIENTS = b"p"  # client -> last operation number and time
@@ -40,16 +44,17 @@ KIND_STRING = 1  # the escaped text of a string
 KIND_BASE64 = 2  # bytes whose base64 form is the text of a string
 
 NUMBER = struct.Struct(">Q")
-RECORD_HEADER = struct.Struct(">BBHIIQ")  # version, form, 0, references, crc32, size
-DOCUMENT = struct.Struct(">QQQ")  # record number, revision, bytes of key and value
+RECORD_HEADER = struct.Struct(">BBHIIQ")  # version, form, flags, references, crc32, size
+DOCUMENT = struct.Struct(">QQQ")  # record number (0: a list), revision, bytes of key and value
 BLOB_HEADER = struct.Struct(">IQ")  # references, length; then one crc32 per chunk
 CRC = struct.Struct(">I")
 CHUNK_KEY_INDEX = struct.Struct(">I")
-ENTRY_KEY = struct.Struct(">QQ")  # conversation number, position
+ENTRY_KEY = struct.Struct(">QQ")  # list number, position
 ENTRY = struct.Struct(">QQ")  # entry id, record number
 CLIENT = struct.Struct(">Qd")  # last operation number, time (seconds since 1970)
 
 RECORD_VERSION = 1
+RECORD_SEARCHED = 1  # flag of a record: there is a row in SEARCH
 FORM_TEXT = 0  # the rest of the row is the value's JSON text
 FORM_ROPE = 1  # the rest is a msgpack array of texts and blob references
 

@@ -16,8 +16,10 @@ from sidekeep.store.layout import (
     FORM_TEXT,
     NUMBER,
     RECORD_HEADER,
+    RECORD_SEARCHED,
     RECORD_VERSION,
     RECORDS,
+    SEARCH,
 )
 from sidekeep.store.rope import Blob, Value
 from sidekeep.store.transaction import Transaction, damaged
@@ -30,10 +32,12 @@ class Record:
     transaction, either the JSON text or the encoded rope.
     """
 
-    __slots__ = ("body", "form", "references", "size")
+    __slots__ = ("body", "flags", "form", "references", "size")
 
     def __init__(self, row: memoryview) -> None:
-        version, self.form, _, self.references, expected, self.size = RECORD_HEADER.unpack_from(row)
+        version, self.form, self.flags, self.references, expected, self.size = (
+            RECORD_HEADER.unpack_from(row)
+        )
         self.body = row[RECORD_HEADER.size :]
         if version != RECORD_VERSION or expected != _checksum(self.form, self.size, self.body):
             raise damaged("A stored value does not fit its checksum.")
@@ -44,6 +48,13 @@ class Record:
         if self.form == FORM_TEXT:
             return [bytes(self.body)]
         return rope.decode(self.body)
+
+    @property
+    def pictures(self) -> list[Blob]:
+        """The blobs that are pictures."""
+        if self.form == FORM_TEXT:
+            return []
+        return [piece for piece in self.pieces if isinstance(piece, Blob) and piece.is_picture]
 
     def equals(self, value: Value) -> bool:
         """Whether the record holds this value: the order of keys in objects does not matter.
@@ -70,13 +81,24 @@ def _checksum(form: int, size: int, body: bytes | memoryview) -> int:
     return rope.checksum(NUMBER.pack(size << 8 | form), body)
 
 
-def _row(form: int, references: int, size: int, body: bytes | memoryview) -> bytes:
+def _row(form: int, flags: int, references: int, size: int, body: bytes | memoryview) -> bytes:
     sum_ = _checksum(form, size, body)
-    return RECORD_HEADER.pack(RECORD_VERSION, form, 0, references, sum_, size) + body
+    return RECORD_HEADER.pack(RECORD_VERSION, form, flags, references, sum_, size) + body
 
 
-def add(transaction: Transaction, value: Value, references: int = 1) -> int:
-    """Store a value with that many references and return its record's number (1 or more)."""
+def _counted(transaction: Transaction, number: int, record: Record, references: int) -> None:
+    """Write the record's row with another count."""
+    row = _row(record.form, record.flags, references, record.size, record.body)
+    transaction.put(RECORDS, NUMBER.pack(number), row)
+
+
+def add(
+    transaction: Transaction, value: Value, references: int = 1, searched: bytes | None = None
+) -> int:
+    """Store a value with that many references and return its record's number (1 or more).
+
+    ``searched``: the row by which a search finds it, if it should.
+    """
     form = FORM_TEXT
     if not value.is_text:
         form = FORM_ROPE
@@ -84,7 +106,11 @@ def add(transaction: Transaction, value: Value, references: int = 1) -> int:
             blobs.add(transaction, blob)
     head = transaction.head
     head.records += 1
-    row = _row(form, references, value.size, value.body)
+    flags = 0
+    if searched is not None:
+        flags = RECORD_SEARCHED
+        transaction.put(SEARCH, NUMBER.pack(head.records), searched)
+    row = _row(form, flags, references, value.size, value.body)
     transaction.put(RECORDS, NUMBER.pack(head.records), row)
     return head.records
 
@@ -111,8 +137,7 @@ def read_if_good(transaction: Transaction, number: int) -> Record | None:
 def refer(transaction: Transaction, number: int, references: int = 1) -> None:
     """Add references to a record."""
     record = read(transaction, number)
-    row = _row(record.form, record.references + references, record.size, record.body)
-    transaction.put(RECORDS, NUMBER.pack(number), row)
+    _counted(transaction, number, record, record.references + references)
 
 
 def release(transaction: Transaction, number: int) -> None:
@@ -124,13 +149,14 @@ def release(transaction: Transaction, number: int) -> None:
     if record is None:
         return
     if record.references > 1:
-        row = _row(record.form, record.references - 1, record.size, record.body)
-        transaction.put(RECORDS, NUMBER.pack(number), row)
+        _counted(transaction, number, record, record.references - 1)
         return
     if record.form == FORM_ROPE:
         for piece in record.pieces:
             if isinstance(piece, Blob):
                 blobs.drop(transaction, piece.hash)
+    if record.flags & RECORD_SEARCHED:
+        transaction.delete(SEARCH, NUMBER.pack(number))
     transaction.delete(RECORDS, NUMBER.pack(number))
 
 

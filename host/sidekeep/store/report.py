@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import lmdb
 
-from sidekeep.store import journal
+from sidekeep.store import blobs, documents, journal, lists, trash
 from sidekeep.store.environment import Store
-from sidekeep.store.layout import CONVERSATIONS, FORMAT
+from sidekeep.store.layout import FORMAT, HOLDERS
+from sidekeep.store.transaction import Transaction
 
 
 def figures(store: Store) -> dict[str, object]:
@@ -22,7 +25,8 @@ def figures(store: Store) -> dict[str, object]:
             "valueBytes": head.size,
             "blobs": head.blobs,
             "blobBytes": head.blob_bytes,
-            "conversations": transaction.count(CONVERSATIONS),
+            "conversations": _conversations(transaction),
+            "trash": _trash(transaction),
             "journal": {
                 "first": journal.first(transaction),
                 "last": head.seq,
@@ -31,6 +35,35 @@ def figures(store: Store) -> dict[str, object]:
             "readers": store.readers(),
             "lastBackup": None,
         }
+
+
+def _conversations(transaction: Transaction) -> dict[str, int]:
+    """Return how many there are, the history included, and what they take up (bytes).
+
+    ``text``: JSON text without pictures. ``own`` and ``shared``: pictures that one, or several
+    conversations hold, each counted once.
+    """
+    total = {"count": 0, "entries": 0, "text": 0, "own": 0, "shared": 0}
+    for document in documents.walk(transaction):
+        found = None if document.number else lists.find(transaction, document.key)
+        if found is None or not found.header.counted:
+            continue
+        total["count"] += 1
+        total["entries"] += found.header.length
+        total["text"] += found.header.text
+        total["own"] += found.header.own
+    names = Counter(bytes(key[:32]) for key, _ in transaction.rows(HOLDERS))
+    total["shared"] = sum(
+        blobs.references_and_length(transaction, name)[1]
+        for name, count in names.items()
+        if count > 1
+    )
+    return total
+
+
+def _trash(transaction: Transaction) -> dict[str, int]:
+    removals = [removal for _, removal in trash.newest_first(transaction)]
+    return {"items": len(removals), "entries": sum(len(one.records) for one in removals)}
 
 
 def versions() -> dict[str, object]:

@@ -7,7 +7,7 @@ Rules:
   before it) and encoding them again gives the same text, else its escaped text.
 * A run of text that is still long after that becomes a blob as well, so that rows stay small.
 * No user value can be mistaken for a reference: references are no JSON, and text is never searched
-  for them.
+  for them. (A token is no reference in stored text: it never gets that far, see ``tokens``.)
 
 Nothing here touches the file; ``blobs`` and ``records`` write what this module makes.
 """
@@ -31,6 +31,7 @@ from sidekeep.jsontext import (
     string_growth,
     text_growth,
 )
+from sidekeep.store import tokens
 from sidekeep.store.layout import (
     BLOB_FROM,
     CHUNK,
@@ -82,6 +83,11 @@ class Blob:
         self.path = path
         self.chunks = chunks
 
+    @property
+    def is_picture(self) -> bool:
+        """Whether the string says that it is a picture: ``data:image/…``."""
+        return self.prefix.startswith(b"data:image/")
+
 
 class Value:
     """A value ready to be stored: its pieces, and its size as ``chrome.storage`` counts it."""
@@ -105,6 +111,11 @@ class Value:
     def is_text(self) -> bool:
         """Whether the value is one piece of text."""
         return self.body is self.pieces[0]
+
+    @property
+    def tokens(self) -> list[Blob]:
+        """The strings that are given as tokens: blobs whose content is in the store already."""
+        return [blob for blob in self.blobs if blob.chunks is None]
 
 
 def _encode(pieces: Iterable[bytes | Blob]) -> bytes:
@@ -137,17 +148,22 @@ def build(text: bytes, strings: Sequence[LongString] = ()) -> Value:
     the root of ``text``, in the order of the text. Raises ``jsontext.PathError`` where they do not
     fit.
     """
-    if len(text) < BLOB_FROM and not strings:
+    marked = tokens.MARK in text
+    if len(text) < BLOB_FROM and not strings and not marked:
         return Value([text], len(text) + text_growth(text))
     parts = split_at(text, [string.path for string in strings]) if strings else [text]
     pieces: list[bytes | Blob] = []
     lacking: list[Blob] = []
     for number, part in enumerate(parts):
         start = 0
-        for begin, end in long_strings(part, BLOB_FROM) if len(part) >= BLOB_FROM else ():
+        for begin, end in _apart(part, marked=marked):
+            blob = _token(part[begin:end]) if marked else None
+            if blob is None:
+                if end - begin < BLOB_FROM:
+                    continue
+                blob = _string([part[begin:end]], end - begin, None)
             _add_text(pieces, part[start:begin])
-            blob = _string([part[begin:end]], end - begin, None)
-            if end - begin > PATH_FROM:
+            if end - begin > PATH_FROM or blob.is_picture:
                 lacking.append(blob)
             pieces.append(blob)
             start = end
@@ -160,6 +176,19 @@ def build(text: bytes, strings: Sequence[LongString] = ()) -> Value:
     # Numbers are counted over all of the text, with "" where a string was taken out.
     emptied = b"".join(map(_text_of, pieces))
     return Value(pieces, sum(map(_size, pieces)) + numbers_growth(emptied))
+
+
+def _apart(text: bytes, *, marked: bool) -> list[tuple[int, int]]:
+    """Return the places of the strings that may have to leave the text."""
+    if marked:
+        return long_strings(text, tokens.SHORTEST)
+    return long_strings(text, BLOB_FROM) if len(text) >= BLOB_FROM else []
+
+
+def _token(text: bytes) -> Blob | None:
+    """Return the picture that the string stands for, if it is a token."""
+    found = tokens.read(text)
+    return None if found is None else Blob(*found, None)
 
 
 def _text_of(piece: bytes | Blob) -> bytes:
@@ -200,15 +229,18 @@ def _string(pieces: list[bytes], length: int, path: Path | None) -> Blob:
     rest = pieces
     start = pieces[0][:_PREFIX_LIMIT]
     if start.startswith(b"data:"):
-        end = start.find(b";base64,")
-        if end >= 0:
-            prefix = start[: end + 8]
+        end = start.find(b",")
+        if end >= 0 and b"\\" not in start[:end]:
+            prefix = start[: end + 1]
             rest = [pieces[0][len(prefix) :], *pieces[1:]]
-    chunks = _base64(rest, length - len(prefix))
+    inner = length - len(prefix)
+    chunks = None
+    if not prefix or prefix.endswith(b";base64,"):
+        chunks = _base64(rest, inner)
     if chunks is not None:
-        return Blob(KIND_BASE64, hash_of(*chunks), length - len(prefix), prefix, path, chunks)
-    chunks = list(_text_chunks(pieces))
-    return Blob(KIND_STRING, hash_of(*chunks), length, b"", path, chunks)
+        return Blob(KIND_BASE64, hash_of(*chunks), inner, prefix, path, chunks)
+    chunks = list(_text_chunks(rest))
+    return Blob(KIND_STRING, hash_of(*chunks), inner, prefix, path, chunks)
 
 
 def _base64(pieces: list[bytes], length: int) -> list[bytes] | None:

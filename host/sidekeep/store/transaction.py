@@ -46,10 +46,10 @@ class Head:
     __slots__ = (
         "blob_bytes",
         "blobs",
-        "conversations",
         "items",
         "journal_rows",
         "journal_weight",
+        "lists",
         "records",
         "seq",
         "size",
@@ -59,7 +59,7 @@ class Head:
         (
             self.seq,  # sequence number of the last change
             self.records,  # number of the newest record
-            self.conversations,  # number of the newest conversation
+            self.lists,  # number of the newest list
             self.items,  # documents
             self.size,  # bytes of the documents as chrome.storage counts them
             self.blobs,  # pieces of content, and their bytes
@@ -73,7 +73,7 @@ class Head:
         return (
             self.seq,
             self.records,
-            self.conversations,
+            self.lists,
             self.items,
             self.size,
             self.blobs,
@@ -162,6 +162,20 @@ class Transaction:
             with self.txn.cursor() as cursor:
                 if cursor.set_range(table + start):
                     for key, row in cursor.iternext(keys=True, values=True):
+                        if key[0] != first:
+                            break
+                        yield key[1:], row
+        except BROKEN as error:
+            raise damaged(f"The data file is damaged ({error}).") from error
+
+    def rows_back(self, table: bytes, before: bytes) -> Iterator[tuple[memoryview, memoryview]]:
+        """Yield ``(key, row)`` of a table in falling key order, keys below ``before`` only."""
+        first = table[0]
+        try:
+            with self.txn.cursor() as cursor:
+                there = cursor.set_range(table + before)
+                if cursor.prev() if there else cursor.last():
+                    for key, row in cursor.iterprev(keys=True, values=True):
                         if key[0] != first:
                             break
                         yield key[1:], row

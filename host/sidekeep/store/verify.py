@@ -11,22 +11,25 @@ import zlib
 from collections import Counter
 
 from sidekeep.errors import DamagedError
-from sidekeep.store import documents, journal, records
-from sidekeep.store.conversations import find as find_conversation
-from sidekeep.store.documents import Change
+from sidekeep.store import blobs as contents
+from sidekeep.store import documents, journal, lists, records, trash
+from sidekeep.store.documents import Document
 from sidekeep.store.layout import (
     BLOB_HEADER,
     BLOBS,
     CHUNK_KEY_INDEX,
     CHUNKS,
-    CONVERSATIONS,
     ENTRIES,
     ENTRY,
     ENTRY_KEY,
     FORM_ROPE,
+    HOLDERS,
     JOURNAL,
     NUMBER,
+    PREVIEWS,
+    RECORD_SEARCHED,
     RECORDS,
+    SEARCH,
     hash_of,
 )
 from sidekeep.store.records import Record
@@ -39,8 +42,9 @@ def problems(transaction: Transaction) -> list[str]:
     found: list[str] = []
     wanted: Counter[int] = Counter()
     _documents(transaction, wanted, found)
-    _conversations(transaction, wanted, found)
+    _lists(transaction, wanted, found)
     _journal(transaction, wanted, found)
+    _trash(transaction, wanted, found)
     blobs = _records(transaction, wanted, found)
     _blobs(transaction, blobs, found)
     return found
@@ -50,8 +54,10 @@ def _documents(transaction: Transaction, wanted: Counter[int], found: list[str])
     items = size = 0
     for document in documents.walk(transaction):
         items += 1
-        wanted[document.number] += 1
         size += document.size
+        if not document.number:  # a list: see _lists
+            continue
+        wanted[document.number] += 1
         try:
             actual = records.read(transaction, document.number).size + len(document.key.encode())
         except DamagedError as error:
@@ -64,32 +70,104 @@ def _documents(transaction: Transaction, wanted: Counter[int], found: list[str])
         found.append(f"{items} items of {size} bytes, counted {head.items} of {head.size}")
 
 
-def _conversations(transaction: Transaction, wanted: Counter[int], found: list[str]) -> None:
+def _lists(transaction: Transaction, wanted: Counter[int], found: list[str]) -> None:
     lengths: Counter[int] = Counter()
     for key, row in transaction.rows(ENTRIES):
         lengths[ENTRY_KEY.unpack(key)[0]] += 1
         wanted[ENTRY.unpack(row)[1]] += 1
-    for key, _ in transaction.rows(CONVERSATIONS):
-        name = str(key, "utf-8")
-        try:
-            conversation = find_conversation(transaction, name)
-        except DamagedError as error:
-            found.append(f"conversation {name}: {error}")
+    holders: Counter[bytes] = Counter()
+    held: dict[int, _Held] = {}
+    for document in documents.walk(transaction):
+        if document.number:
             continue
-        length = lengths.pop(conversation.number, 0)
-        if length != conversation.length:
-            found.append(f"conversation {name}: {length} entries, counted {conversation.length}")
-    found.extend(f"entries of the unknown conversation {number}" for number in lengths)
+        try:
+            one = _list(transaction, document, holders, found)
+        except DamagedError as error:
+            found.append(f"list {document.key[:64]!r}: {error}")
+            continue
+        held[one.header.number] = one
+        length = lengths.pop(one.header.number, 0)
+        if length != one.header.length:
+            found.append(f"list {one.key!r}: {length} entries, counted {one.header.length}")
+    found.extend(f"entries of the unknown list {number}" for number in lengths)
+    _holders(transaction, holders, held, found)
+
+
+class _Held:
+    """A list and what its entries add up to."""
+
+    def __init__(self, key: str, header: lists.Header) -> None:
+        self.key = key
+        self.header = header
+        self.text = 0
+        self.pictures: set[bytes] = set()
+
+
+def _list(
+    transaction: Transaction, document: Document, holders: Counter[bytes], found: list[str]
+) -> _Held:
+    one = lists.find(transaction, document.key)
+    assert one is not None
+    held = _Held(one.key, one.header)
+    size = len(one.key.encode()) + len("[]") + max(one.header.length - 1, 0)
+    ids = []
+    for entry in one.entries():
+        ids.append(entry.id)
+        record = records.read_if_good(transaction, entry.record)
+        if record is None:  # told where records are checked
+            continue
+        size += record.size
+        pictures = record.pictures
+        held.text += record.size - sum(len(blob.prefix) + blob.length for blob in pictures)
+        if one.header.counted:
+            held.pictures.update(blob.hash for blob in pictures)
+            holders.update(blob.hash + NUMBER.pack(one.header.number) for blob in pictures)
+    if size != document.size:
+        found.append(f"list {one.key!r}: {size} bytes, counted {document.size}")
+    if len(set(ids)) != len(ids):
+        found.append(f"list {one.key!r}: two entries have the same id")
+    if one.header.ordered and ids != sorted(ids):
+        found.append(f"list {one.key!r}: its ids do not rise, but it says so")
+    return held
+
+
+def _holders(
+    transaction: Transaction, wanted: Counter[bytes], held: dict[int, _Held], found: list[str]
+) -> None:
+    lists_of: Counter[bytes] = Counter(key[:-8] for key in wanted)
+    there = {bytes(key): row[:4] for key, row in transaction.rows(HOLDERS)}
+    if {key: int.from_bytes(count, "big") for key, count in there.items()} != wanted:
+        found.append("the pictures that lists hold are not those that are counted")
+    for one in held.values():
+        if not one.header.counted:
+            continue
+        own = shared = 0
+        for name in one.pictures:
+            size = contents.references_and_length(transaction, name)[1]
+            if lists_of[name] > 1:
+                shared += size
+            else:
+                own += size
+        header = one.header
+        if (one.text, own, shared) != (header.text, header.own, header.shared):
+            found.append(
+                f"list {one.key!r}: {one.text}, {own}, {shared} bytes of text, own and shared"
+                f" pictures, counted {header.text}, {header.own}, {header.shared}"
+            )
+
+
+def _trash(transaction: Transaction, wanted: Counter[int], found: list[str]) -> None:
+    try:
+        for _, removal in trash.newest_first(transaction):
+            wanted.update(removal.records)
+    except DamagedError as error:
+        found.append(str(error))
 
 
 def _journal(transaction: Transaction, wanted: Counter[int], found: list[str]) -> None:
     try:
         for call in journal.since(transaction, 0):
-            for change in call.changes:
-                if isinstance(change, Change):
-                    wanted.update(number for number in change[1:] if number)
-                else:
-                    wanted.update(number for _, number in (*change.removed, *change.inserted))
+            wanted.update(journal.records_of(call.changes))
     except DamagedError as error:
         found.append(str(error))
     rows = transaction.count(JOURNAL)
@@ -99,6 +177,7 @@ def _journal(transaction: Transaction, wanted: Counter[int], found: list[str]) -
 
 def _records(transaction: Transaction, wanted: Counter[int], found: list[str]) -> Counter[bytes]:
     blobs: Counter[bytes] = Counter()
+    searched = 0
     for key, row in transaction.rows(RECORDS):
         (number,) = NUMBER.unpack(key)
         try:
@@ -109,9 +188,15 @@ def _records(transaction: Transaction, wanted: Counter[int], found: list[str]) -
         references = wanted.pop(number, 0)
         if references != record.references:
             found.append(f"record {number}: {references} references, counted {record.references}")
+        if record.flags & RECORD_SEARCHED:
+            searched += 1
+            if transaction.get(SEARCH, NUMBER.pack(number)) is None:
+                found.append(f"record {number}: a search would not find it")
         if record.form == FORM_ROPE:
             blobs.update(piece.hash for piece in record.pieces if isinstance(piece, Blob))
     found.extend(f"record {number} is missing" for number in wanted)
+    if searched != transaction.count(SEARCH):
+        found.append("there are texts for the search that belong to no record")
     return blobs
 
 
@@ -137,5 +222,8 @@ def _blobs(transaction: Transaction, wanted: Counter[bytes], found: list[str]) -
     head = transaction.head
     if (count, total) != (head.blobs, head.blob_bytes):
         found.append(f"{count} blobs of {total} bytes, counted {head.blobs} of {head.blob_bytes}")
+    for key, _ in transaction.rows(PREVIEWS):
+        if transaction.get(BLOBS, bytes(key[:32])) is None:
+            found.append(f"there is a thumbnail of content that is gone: {bytes(key[:8]).hex()}")
     if chunk_rows != transaction.count(CHUNKS):
         found.append("there are chunks that belong to no blob")

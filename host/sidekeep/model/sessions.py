@@ -1,0 +1,215 @@
+"""Saved conversations: a light index (``savedSessions``) and bodies apart (``session_<id>``).
+
+Source of the rules: the seed storage model ("Snapshots de sessão") and docs/protocol.md,
+"Sessions". Saving and loading copy references to entries, never entries.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import msgspec
+
+from sidekeep.errors import NotFoundError
+from sidekeep.model import history, rows, words
+from sidekeep.model.digests import digest
+from sidekeep.model.edit import Edit
+from sidekeep.model.entries import Facts, NewEntry, facts_of, prepare
+from sidekeep.model.keys import BODY, HISTORY, INDEX, LONGEST_KEY
+from sidekeep.model.rows import Row
+from sidekeep.model.updates import text_of
+from sidekeep.model.views import add, open_list, opened
+from sidekeep.store import records
+from sidekeep.store.founding import live_word
+from sidekeep.store.lists import StoredList
+from sidekeep.store.transaction import Transaction
+from sidekeep.text.names import automatic_name, cut_name
+
+_encode = msgspec.json.encode
+_LONGEST_ID = LONGEST_KEY - len(BODY)
+
+
+def save(edit: Edit, session: str | None, name: str | None, prefixes: Sequence[str]) -> str | None:
+    """Save the history as a session; return its id, ``None`` if there is nothing to save.
+
+    ``session``: the one to save into; unknown or ``None`` makes a new one. ``prefixes``: how the
+    text of an attachment begins.
+    """
+    transaction = edit.transaction
+    source = open_list(transaction, HISTORY)
+    if source is None or not len(source):
+        return None
+    known = rows.find(transaction, session) if session else None
+    chosen = known.id if known is not None else str(uuid.uuid4())
+    body, changed = _copy(edit, source, BODY + chosen)
+    words.give(transaction, body, live_word(transaction))
+    if known is not None:
+        changes: dict[str, object] = {} if name is None else {"name": cut_name(name)}
+        if changed:
+            changes["textDigest"] = digest(_facts(transaction, body))
+        if changes:
+            _rewrite_row(edit, known, changes)
+        return chosen
+    _add_row(
+        edit,
+        {
+            "createdAt": int(time.time() * 1000),
+            "id": chosen,
+            "name": cut_name(name) if name is not None else _name_of(transaction, body, prefixes),
+            "pinned": False,
+            "textDigest": digest(_facts(transaction, body)),
+        },
+    )
+    return chosen
+
+
+def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, bool]:
+    """Make the list of ``key`` hold the entries of ``source``; return it and whether it changed."""
+    transaction = edit.transaction
+    target, before = opened(edit, key)
+    old = list(target.entries())
+    new = list(source.entries())
+    start = 0
+    most = min(len(old), len(new))
+    while start < most and old[start][1:] == new[start][1:]:
+        start += 1
+    end = 0
+    while end < most - start and old[-1 - end][1:] == new[-1 - end][1:]:
+        end += 1
+    pairs = [(entry.id, entry.record) for entry in new[start : len(new) - end]]
+    for _, record in pairs:
+        records.refer(transaction, record, references=2)
+    removed = old[start : len(old) - end]
+    edit.splice(target, start, removed, pairs, before=before)
+    return target, bool(pairs or removed)
+
+
+def _facts(transaction: Transaction, target: StoredList) -> Iterator[Facts]:
+    for entry in target.entries():
+        yield facts_of(transaction, records.read(transaction, entry.record))
+
+
+def _name_of(transaction: Transaction, body: StoredList, prefixes: Sequence[str]) -> str:
+    """Return the name that a conversation gives itself: its first question, or the date."""
+    question = None
+    for facts in _facts(transaction, body):
+        text = " ".join(facts.texts)
+        if facts.role == "user" and text.strip() and not facts.is_attachment(prefixes):
+            question = text
+            break
+    return automatic_name(question, datetime.now())
+
+
+def _add_row(edit: Edit, fields: dict[str, object]) -> None:
+    index, before = opened(edit, INDEX)
+    text = msgspec.Raw(_encode(fields, order="sorted"))
+    entry = prepare([text], searched=False)[0]
+    edit.splice(index, len(index), [], [add(edit.transaction, entry)], before=before)
+
+
+def _rewrite_row(edit: Edit, row: Row, changes: dict[str, object]) -> None:
+    """Set members of a session's row; unknown ones stay."""
+    transaction = edit.transaction
+    entry = history.entry_of(transaction, INDEX, row.entry)
+    text = text_of(transaction, records.read(transaction, entry.record))
+    new = prepare([msgspec.Raw(rows.with_members(text, changes))], searched=False)[0]
+    history.update(edit, INDEX, entry, new)
+
+
+def known(transaction: Transaction, session: str) -> Row:
+    """Return the row of a session; ``NotFoundError`` if there is none."""
+    row = rows.find(transaction, session) if session else None
+    if row is None:
+        raise NotFoundError(
+            f"There is no session {session[:64]!r}.", next="sessions.list tells which there are"
+        )
+    return row
+
+
+def body_of(transaction: Transaction, session: str) -> StoredList:
+    """Return the body of a session; ``NotFoundError`` if the session or its body is missing."""
+    known(transaction, session)
+    body = open_list(transaction, BODY + session)
+    if body is None:
+        raise NotFoundError(
+            f"The body of the session {session[:64]!r} is missing.",
+            next="bring it back with sessions.restore or from a backup, or delete the session",
+        )
+    return body
+
+
+def load(
+    edit: Edit, session: str, prefixes: Sequence[str], *, save_current: bool
+) -> tuple[int, str | None]:
+    """Put a session in the place of the history; return its length and where the history went.
+
+    ``save_current``: save a history that is not empty before, into the session that is active, or
+    into a new one.
+    """
+    transaction = edit.transaction
+    body = body_of(transaction, session)
+    saved = None
+    if save_current:
+        saved = save(edit, history.active(transaction) or None, None, prefixes)
+    if saved == session:  # the history was this session's, and the newer of the two
+        body = body_of(transaction, session)
+    target, _ = _copy(edit, body, HISTORY)
+    history.make_live(edit, body.header.word)
+    history.set_active(edit, session)
+    return len(target), saved
+
+
+def append(edit: Edit, session: str, new: Sequence[NewEntry]) -> history.Appended:
+    """Add entries to the body of a session."""
+    transaction = edit.transaction
+    row = known(transaction, session)
+    body_of(transaction, session)
+    appended = history.append(edit, BODY + session, new)
+    entry = history.entry_of(transaction, INDEX, row.entry)
+    fields = facts_of(transaction, records.read(transaction, entry.record)).fields
+    present = fields.get("textDigest")
+    before = present if isinstance(present, str) else ""
+    after = digest((one.facts for one in new), before)
+    if after != before:
+        _rewrite_row(edit, row, {"textDigest": after})
+    return appended
+
+
+def rename(edit: Edit, session: str, name: str) -> None:
+    """Give a session another name, which may be empty."""
+    _rewrite_row(edit, known(edit.transaction, session), {"name": cut_name(name)})
+
+
+def pin(edit: Edit, session: str, *, pinned: bool) -> None:
+    """Pin a session, or take that back."""
+    _rewrite_row(edit, known(edit.transaction, session), {"pinned": pinned})
+
+
+def delete(edit: Edit, session: str) -> None:
+    """Remove a session: its row, and its body."""
+    transaction = edit.transaction
+    row = known(transaction, session)
+    index = open_list(transaction, INDEX)
+    assert index is not None
+    entry = history.entry_of(transaction, INDEX, row.entry)
+    edit.splice(index, index.index_of(entry), [entry], [])
+    body = open_list(transaction, BODY + session)
+    if body is not None:
+        edit.drop(body)
+
+
+def clear(edit: Edit) -> None:
+    """Remove all sessions."""
+    transaction = edit.transaction
+    index = open_list(transaction, INDEX)
+    if index is None:
+        return
+    sessions = [row.id for row in rows.walk(transaction)]
+    edit.splice(index, 0, list(index.entries()), [])
+    for session in sessions:
+        body = open_list(transaction, BODY + session) if len(session) < _LONGEST_ID else None
+        if body is not None:
+            edit.drop(body)

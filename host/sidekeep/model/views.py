@@ -1,0 +1,216 @@
+"""The plain keys ``history``, ``savedSessions`` and ``session_<id>``: arrays kept entry by entry.
+
+Source of the rules: docs/protocol.md, "Conversations". What was set is what is read; an array that
+is written whole keeps the ids of the entries it did not change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from sidekeep.errors import ConflictError
+from sidekeep.model.edit import Edit
+from sidekeep.model.entries import Facts, NewEntry, facts_of, prepare
+from sidekeep.model.keys import HISTORY, INDEX, is_view
+from sidekeep.store import documents, lists, records
+from sidekeep.store.founding import live_word, new_word
+from sidekeep.store.journal import LIST, AnyChange
+from sidekeep.store.lists import Entry, StoredList
+from sidekeep.store.rope import LongString, Value
+from sidekeep.store.transaction import Transaction
+
+_array = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def prepare_array(key: str, raw: bytes, holes: Sequence[LongString]) -> list[NewEntry] | None:
+    """Make entries of an array's JSON text; ``None`` if it is no array. See ``entries.prepare``."""
+    if not raw.lstrip().startswith(b"["):
+        return None
+    return prepare(_array.decode(raw), holes, searched=key != INDEX)
+
+
+def open_list(transaction: Transaction, key: str) -> StoredList | None:
+    """Return the list of a key, ``None`` if there is nothing; ``ConflictError`` for another value."""
+    found = lists.find(transaction, key)
+    if found is None and documents.find(transaction, key) is not None:
+        raise ConflictError(
+            f"The value of {key[:64]!r} is no array.", next="remove it or set an array first"
+        )
+    return found
+
+
+def opened(edit: Edit, key: str) -> tuple[StoredList, int]:
+    """Return the list of a key for a change, and what the key held before it (for the splice).
+
+    A list is made if there is nothing; ``ConflictError`` if there is another value.
+    """
+    found = open_list(edit.transaction, key)
+    if found is not None:
+        return found, LIST
+    return edit.create(key, word_for(edit.transaction, key))
+
+
+def word_for(transaction: Transaction, key: str) -> str:
+    """Return the word of a conversation that begins under this key."""
+    return live_word(transaction) if key == HISTORY else new_word()
+
+
+def assign(edit: Edit, key: str, new: Sequence[NewEntry]) -> None:
+    """Make the list of a key hold these entries, with the ids of those that are still the same."""
+    transaction = edit.transaction
+    target = lists.find(transaction, key)
+    if target is None:
+        target, before = edit.create(key, word_for(transaction, key))
+        pairs = [add(transaction, entry) for entry in new]
+        edit.splice(target, 0, [], pairs, before=before)
+        return
+    old = list(target.entries())
+    start, end = _common(transaction, old, new)
+    removed = old[start : len(old) - end]
+    middle = new[start : len(new) - end]
+    chosen = _matched(transaction, key, removed, middle)
+    pairs = []
+    for entry, match in zip(middle, chosen, strict=True):
+        if match is None:
+            pairs.append(add(transaction, entry))
+            continue
+        same, position = match
+        one = removed[position]
+        if same:
+            records.refer(transaction, one.record, references=2)
+            pairs.append((one.id, one.record))
+        else:
+            pairs.append((one.id, add(transaction, entry)[1]))
+    edit.splice(target, start, removed, pairs)
+
+
+def add(transaction: Transaction, entry: NewEntry) -> tuple[int, int]:
+    """Store an entry; return its id and its record, with references for list and journal."""
+    number = records.add(transaction, entry.value, references=2, searched=entry.searched)
+    return number, number
+
+
+def _common(
+    transaction: Transaction, old: Sequence[Entry], new: Sequence[NewEntry]
+) -> tuple[int, int]:
+    """Return how many entries are equal at the beginning and at the end."""
+
+    def equal(entry: Entry, other: NewEntry) -> bool:
+        record = records.read_if_good(transaction, entry.record)
+        return record is not None and record.equals(other.value)
+
+    most = min(len(old), len(new))
+    start = 0
+    while start < most and equal(old[start], new[start]):
+        start += 1
+    end = 0
+    while end < most - start and equal(old[-1 - end], new[-1 - end]):
+        end += 1
+    return start, end
+
+
+def _matched(
+    transaction: Transaction, key: str, old: Sequence[Entry], new: Sequence[NewEntry]
+) -> list[tuple[bool, int] | None]:
+    """Return for each new entry whether and at which place it is among the old ones.
+
+    ``(True, place)``: the same value. ``(False, place)``: a change of that entry.
+    """
+    by_body: defaultdict[bytes, deque[int]] = defaultdict(deque)
+    for place, entry in enumerate(old):
+        record = records.read_if_good(transaction, entry.record)
+        if record is not None:
+            by_body[bytes(record.body)].append(place)
+    chosen: list[tuple[bool, int] | None] = []
+    for one in new:
+        places = by_body.get(one.value.body)
+        chosen.append((True, places.popleft()) if places else None)
+    left = sorted(place for places in by_body.values() for place in places)
+    if left and None in chosen:
+        _match_changes(transaction, key, old, new, chosen, left)
+    return chosen
+
+
+def _match_changes(
+    transaction: Transaction,
+    key: str,
+    old: Sequence[Entry],
+    new: Sequence[NewEntry],
+    chosen: list[tuple[bool, int] | None],
+    left: list[int],
+) -> None:
+    """Find which of the ``left`` places the entries that are not matched yet are changes of.
+
+    In the order of both; each search begins behind the last one found, so that this stays linear.
+    """
+    facts: dict[int, Facts] = {
+        place: facts_of(transaction, records.read(transaction, old[place].record)) for place in left
+    }
+    for index, match in enumerate(chosen):
+        if match is not None:
+            continue
+        for place in left[:_LOOK_AHEAD]:
+            if _is_change(key, new[index].facts, facts[place]):
+                chosen[index] = (False, place)
+                left.remove(place)
+                break
+
+
+_LOOK_AHEAD = 64
+
+
+def _is_change(key: str, new: Facts, old: Facts) -> bool:
+    if key == INDEX:
+        named = new.fields.get("id")
+        return isinstance(named, str) and bool(named) and named == old.fields.get("id")
+    return new.continues(old)
+
+
+def set_items(
+    transaction: Transaction,
+    items: Iterable[tuple[str, Value | list[NewEntry]]],
+    revision: int,
+) -> list[AnyChange]:
+    """Store items of which some lie under keys of lists; see ``areas.set_items``."""
+    edit = Edit(transaction, revision, "storage.set")
+    for key, value in items:
+        if isinstance(value, list):
+            assign(edit, key, value)
+            continue
+        target = lists.find(transaction, key) if is_view(key) else None
+        if target is None:
+            edit.put(key, value)
+        else:
+            edit.replaced_by_plain(target, value)
+    return edit.finish()[0]
+
+
+def push(transaction: Transaction, key: str, operand: bytes, revision: int) -> list[AnyChange]:
+    """Add an entry, given as JSON text, to the array of a key."""
+    edit = Edit(transaction, revision, "storage.update")
+    target, before = opened(edit, key)
+    new = prepare([msgspec.Raw(operand)], searched=key != INDEX)
+    edit.splice(target, len(target), [], [add(transaction, new[0])], before=before)
+    return edit.finish()[0]
+
+
+def remove_items(
+    transaction: Transaction, keys: Iterable[str], revision: int, what: str
+) -> list[AnyChange]:
+    """Remove items of which some may be lists; see ``areas.remove``."""
+    edit = Edit(transaction, revision, what)
+    for key in keys:
+        remove(edit, key)
+    return edit.finish()[0]
+
+
+def remove(edit: Edit, key: str) -> None:
+    """Remove what lies under a key."""
+    found = lists.find(edit.transaction, key) if is_view(key) else None
+    if found is not None:
+        edit.drop(found)
+    else:
+        edit.remove(key)

@@ -1,0 +1,107 @@
+"""Entries of conversations as parts of replies, with their pictures as the caller wants them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+import msgspec
+
+from sidekeep.model import pictures
+from sidekeep.model.history import entry_word
+from sidekeep.model.pages import page
+from sidekeep.model.pictures import BUDGET, Left, Pixels, Shown
+from sidekeep.service.replies import StoredText, value_pieces
+from sidekeep.store import blobs, previews, tokens
+from sidekeep.store.layout import KIND_FRAGMENT
+from sidekeep.store.lists import StoredList
+from sidekeep.store.rope import Blob
+from sidekeep.store.transaction import Transaction
+from sidekeep.wire.messages import Cut, Pieces
+
+_encode = msgspec.json.encode
+
+
+class Page(msgspec.Struct):
+    """Which entries of a conversation, and how their pictures are delivered."""
+
+    offset: int | None = None
+    limit: int | None = None
+    before: str | None = None
+    after: str | None = None
+    pixels: Pixels = "full"
+    budget: int = BUDGET
+
+
+class Listing(list[bytes | Cut]):
+    """A result; ``missing``: pictures whose thumbnails are wanted and still to be made."""
+
+    missing: list[Blob]
+
+
+def listing(
+    transaction: Transaction, target: StoredList | None, wanted: Page, rest: bytes
+) -> Listing:
+    """Return a result with ``entries`` and ``images``; ``rest``: its other members."""
+    chosen = (
+        []
+        if target is None
+        else page(
+            target,
+            offset=wanted.offset,
+            limit=wanted.limit,
+            before=wanted.before,
+            after=wanted.after,
+        )
+    )
+    shown = pictures.choose(transaction, chosen, wanted.pixels, wanted.budget)
+    pieces = Listing([b'{"entries":['])
+    for index, one in enumerate(shown):
+        word = entry_word(one.entry.id).encode()
+        pieces.append(b'%b{"id":"%b","entry":' % (b"," if index else b"", word))
+        pieces += _entry(transaction, one, ("result", "entries", index, "entry"))
+        pieces.append(b"}")
+    left = pictures.left(transaction, shown, thumbnails=wanted.pixels != "none")
+    asked = wanted.pixels != "none"
+    pieces.append(b'],"images":%b,%b}' % (_images(left, asked=asked), rest))
+    pieces.missing = [one.blob for one in left if asked and one.preview is None]
+    return pieces
+
+
+def _entry(transaction: Transaction, one: Shown, path: tuple[str | int, ...]) -> Pieces:
+    if not one.left_out:
+        return value_pieces(transaction, one.record, path)
+    names = {(blob.hash, blob.prefix) for blob in one.left_out}
+    pieces: Pieces = []
+    for piece in one.record.pieces:
+        if isinstance(piece, bytes):
+            pieces.append(piece)
+        elif (piece.hash, piece.prefix) in names:
+            pieces.append(tokens.write(piece))
+        elif piece.kind == KIND_FRAGMENT:
+            pieces.extend(blobs.text(transaction, piece))
+        else:
+            pieces.append(StoredText((*path, *(piece.path or ())), piece, transaction))
+    return pieces
+
+
+def _images(left: Sequence[Left], *, asked: bool) -> bytes:
+    """Return the JSON text of ``images``. ``asked``: whether thumbnails were wanted."""
+    found = []
+    for one in left:
+        image: dict[str, object] = {
+            "id": entry_word(one.entry.id),
+            "path": one.blob.path or (),
+            "ref": one.token,
+            "bytes": len(one.blob.prefix) + one.blob.length,
+            "mime": one.mime,
+            "state": "pending" if asked else "left",
+        }
+        preview = one.preview
+        if isinstance(preview, previews.Jpeg):
+            encoded = base64.b64encode(preview.data).decode()
+            image.update(state="ready", thumbnail=f"data:image/jpeg;base64,{encoded}")
+        elif isinstance(preview, previews.Nothing):
+            image.update(state="none", reason=preview.reason)
+        found.append(image)
+    return _encode(found)

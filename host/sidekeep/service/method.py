@@ -1,0 +1,41 @@
+"""What the service says of each method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from sidekeep.handshake import Settings
+from sidekeep.model.frame import Mutation
+from sidekeep.store.transaction import Transaction
+from sidekeep.wire.messages import Hole, Pieces
+
+Area = Literal["local", "session"]
+
+Reading = Callable[[Transaction, Any], Pieces]
+
+
+class Request(NamedTuple):
+    """What comes with the parameters of a call.
+
+    ``holes``: the strings that arrived apart. ``settings``: what the caller's hello said.
+    """
+
+    holes: Sequence[Hole]
+    settings: Settings
+
+
+class Method(NamedTuple):
+    """How a method is carried out: exactly one of ``read`` and ``prepare`` is there.
+
+    ``read(transaction, params)`` gives the result. ``prepare(params, request)`` does all work that
+    needs no transaction and gives the mutation itself. ``holes``: it takes the strings that arrived
+    apart as they are; for all others they are put back into the parameters. ``area``: where it
+    works, if the parameters do not say it.
+    """
+
+    params: type
+    read: Reading | None = None
+    prepare: Callable[[Any, Request], Mutation] | None = None
+    holes: bool = False
+    area: Area | None = None
