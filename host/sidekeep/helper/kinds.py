@@ -1,0 +1,9 @@
+"""The kinds of slow work, each with the module that does it.
+
+Such a module has ``run(job: bytes) -> bytes``. It is imported in the child before the first job;
+what it cannot do it says as an answer or as a ``SidekeepError``.
+"""
+
+from __future__ import annotations
+
+KINDS = {"thumbnails": "sidekeep.helper.thumbnails"}

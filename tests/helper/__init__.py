@@ -1,0 +1,1 @@
+"""Tests of slow work in a process of its own."""

@@ -1,0 +1,25 @@
+"""The maker of helpers that all tests of this folder share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sidekeep.helper.parent import Helper
+
+from .waiting import TABLE, Make
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    """Return a maker of helpers, all closed afterwards."""
+    made: list[Helper] = []
+
+    def make_one(kind: str = "work", *, seconds: float = 60.0, memory: int | None = None) -> Helper:
+        made.append(Helper(kind, seconds=seconds, memory=memory, table=TABLE))
+        return made[-1]
+
+    yield make_one
+    for helper in made:
+        helper.close()
