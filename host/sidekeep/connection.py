@@ -128,7 +128,32 @@ class Connection:
                 for task in same_area:
                     self._channel.fail(task.call, store)
             else:
+                self._split_old_sessions(store, same_area)
                 self._run(store, same_area)
+
+    def _split_old_sessions(self, store: Store, tasks: list[_Task]) -> None:
+        """Bring sessions of the old kind into the form that the calls need, row by row.
+
+        A row that does not fit on the disk stays as it is, and so do the calls on it fail; the
+        others are served.
+        """
+        if not any(task.call.method.startswith("sessions.") for task in tasks):
+            return
+        from sidekeep.model import migration
+        from sidekeep.model.frame import Frame
+
+        def split(transaction: Transaction) -> bool:
+            if not migration.needed(transaction):
+                return False
+            frame = Frame(transaction, None)
+            frame.mutate(migration.split_next, None)
+            frame.finish(watched=store.bell.heard())
+            return True
+
+        with store.read() as transaction:
+            more: bool | SidekeepError = migration.needed(transaction)
+        while more is True:
+            more = outcome_of(store.write, split)
 
     def _answer(
         self,

@@ -87,6 +87,10 @@ class Edit:
         words.note(self.transaction, made)
         return made, before
 
+    def discard(self, part: Part) -> None:
+        """Add to what goes to the trash."""
+        self._parts.append(part)
+
     def finish(self) -> tuple[list[AnyChange], str | None]:
         """Return the changes in the order of their keys, and what brings back what was removed."""
         undo = None
