@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sidekeep.model.frame import Expiry, Frame, Mutation
     from sidekeep.service.method import Method
     from sidekeep.service.storage import OnArea, Watch
+    from sidekeep.slow import Slow, SlowWork
     from sidekeep.store.environment import Store
     from sidekeep.store.transaction import Transaction
     from sidekeep.watching import Watching
@@ -80,6 +81,7 @@ class Connection:
         self._settings = handshake.Settings()
         self._expiry: Expiry | None = None
         self._watching: Watching | None = None
+        self._slow: SlowWork | None = None
 
     def run(self) -> None:
         """Handle frames until the input ends."""
@@ -91,6 +93,8 @@ class Connection:
             if calls:
                 self._frame(calls)
             del calls  # what a frame carried may be big
+            if self._slow is not None:
+                self._slow.take()
             if self._watching is not None:
                 self._watching.tell()
             channel.flush()
@@ -102,12 +106,17 @@ class Connection:
 
     def _patience(self) -> float | None:
         """Return how long to wait for a frame before something else has to be looked at."""
-        patience = SNAPSHOT_SECONDS / 2 if self._channel.streaming else None
-        look = None if self._watching is None else self._watching.look_seconds
-        return look if patience is None else patience if look is None else min(patience, look)
+        waits = [
+            SNAPSHOT_SECONDS / 2 if self._channel.streaming else None,
+            None if self._watching is None else self._watching.look_seconds,
+            None if self._slow is None else self._slow.patience(),
+        ]
+        return min((wait for wait in waits if wait is not None), default=None)
 
     def close(self) -> None:
         """Close the stores."""
+        if self._slow is not None:
+            self._slow.close()
         if self._watching is not None:
             self._watching.close()
         self._stores.close()
@@ -201,6 +210,8 @@ class Connection:
         if all(task.mutation is None for task in tasks):
             self._read(store, tasks)
             return
+        from sidekeep.slow import Slow
+
         watched = store.bell.heard()
         outcomes = outcome_of(
             store.write, lambda transaction: self._attempt(transaction, tasks, watched=watched)
@@ -209,7 +220,10 @@ class Connection:
             if self._watching is not None:
                 self._watching.tell()
             for task, outcome in zip(tasks, outcomes, strict=True):
-                self._answer(task.call, outcome)
+                if isinstance(outcome, Slow):
+                    self._wait(store, task, outcome)
+                else:
+                    self._answer(task.call, outcome)
         elif isinstance(outcomes, (DiskFullError, QuotaError)) and len(tasks) > 1:
             for task in tasks:
                 self._run(store, [task])
@@ -220,6 +234,7 @@ class Connection:
             self._read(store, [task for task in tasks if task.mutation is None])
 
     def _read(self, store: Store, tasks: list[_Task]) -> None:
+        from sidekeep.slow import Slow
         from sidekeep.store.snapshot import SharedSnapshot
 
         # Replies that wait for their reader each hold a snapshot; there must not be ever more.
@@ -232,21 +247,53 @@ class Connection:
                 continue
             assert task.method.read is not None
             outcome = outcome_of(task.method.read, snapshot.transaction, task.params)
-            self._answer(task.call, outcome, snapshot.use())
+            if isinstance(outcome, Slow):
+                self._wait(store, task, outcome)
+            else:
+                self._answer(task.call, outcome, snapshot.use())
+                self._prepare_thumbnails(store, outcome)
             if number % FLUSH_EVERY == 0:  # the browser can take them while the rest is read
                 self._channel.flush()
         if isinstance(snapshot, SharedSnapshot):
             snapshot.release()
 
+    def _wait(self, store: Store, task: _Task, slow: Slow) -> None:
+        """Have slow work done, and answer the call when it is."""
+
+        def outcome(result: Pieces | SidekeepError | None) -> None:
+            if result is None:
+                self._read(store, [task])
+            else:
+                self._answer(task.call, result)
+
+        self._slow_work().want(store, slow, outcome)
+
+    def _prepare_thumbnails(self, store: Store, outcome: Pieces | SidekeepError) -> None:
+        """Begin to make the thumbnails that a listing lacks, the newest first."""
+        missing = getattr(outcome, "missing", None)
+        if missing:
+            from sidekeep.model import thumbnails
+            from sidekeep.model.pictures import EDGE
+
+            for blob in reversed(missing):
+                self._slow_work().want(store, thumbnails.work(blob, EDGE))
+
+    def _slow_work(self) -> SlowWork:
+        if self._slow is None:
+            from sidekeep.slow import SlowWork
+
+            self._slow = SlowWork(self._channel)
+        return self._slow
+
     def _attempt(
         self, transaction: Transaction, tasks: list[_Task], *, watched: bool
-    ) -> list[Pieces | SidekeepError]:
+    ) -> list[Pieces | Slow | SidekeepError]:
         """Run the calls of a frame in a write transaction; one outcome for each."""
         from sidekeep.model.frame import Expiry, Frame
         from sidekeep.store.environment import LmdbError
 
         frame = Frame(transaction, self._client)
-        outcomes: list[Pieces | SidekeepError] = []
+        outcomes: list[Pieces | Slow | SidekeepError] = []
         for task in tasks:
             # An error of LMDB concerns the whole transaction: a full map, a full disk.
             outcome = outcome_of(self._carry_out, frame, task, let_pass=LmdbError)
@@ -257,17 +304,18 @@ class Connection:
         self._expiry.look(transaction)
         return outcomes
 
-    def _carry_out(self, frame: Frame, task: _Task) -> Pieces:
+    def _carry_out(self, frame: Frame, task: _Task) -> Pieces | Slow:
         from sidekeep.service.replies import held
+        from sidekeep.slow import Slow
 
         if task.mutation is not None:
             return [frame.mutate(task.mutation, task.call.op)]
         assert task.method.read is not None
+        outcome = task.method.read(frame.transaction, task.params)
+        if isinstance(outcome, Slow):
+            return outcome
         # Read at once: what lies in the file may be gone when the reply is sent.
-        return [
-            piece if isinstance(piece, bytes) else held(piece)
-            for piece in task.method.read(frame.transaction, task.params)
-        ]
+        return [piece if isinstance(piece, bytes) else held(piece) for piece in outcome]
 
     def _hello(self, call: Call) -> bytes:
         """Open the store and answer the hello."""
@@ -330,6 +378,10 @@ class Connection:
             "python": sys.version.split()[0],
             "msgspec": msgspec.__version__,
         }
+        from sidekeep.helper.previews import why_off
+
+        reason = why_off()
+        answer["previews"] = {"on": reason is None, "reason": reason}
         if self._stores.local is None:
             problem = self._stores.problem
             answer["health"] = problem.kind if problem is not None else "unavailable"

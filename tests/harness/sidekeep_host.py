@@ -39,6 +39,7 @@ INTERPRETER = str(Path(getattr(sys, "_base_executable", sys.executable)).resolve
 
 WINDOW = 16
 _CLIENTS = itertools.count(1)
+_WHEELS = {"PIL": "pillow"}
 
 _START = """\
 import sys
@@ -155,6 +156,7 @@ class Sandbox:
     data: Path = field(init=False)
     extensions: list[str] = field(default_factory=lambda: [EXTENSION_ID])
     limits: dict[str, int] = field(default_factory=dict)
+    libraries: list[str] = field(default_factory=lambda: ["lmdb", "msgspec"])
     interpreter_flags: list[str] = field(default_factory=lambda: ["-I", "-S", "-X", "utf8"])
 
     def __post_init__(self) -> None:
@@ -170,10 +172,13 @@ class Sandbox:
         """Write the configuration, the start script and the folder of libraries."""
         libraries = self.folder / "libraries"
         libraries.mkdir(parents=True, exist_ok=True)
-        for name in ("lmdb", "msgspec"):
-            link = libraries / name
-            if not link.is_symlink():
-                link.symlink_to(package_folder(name), target_is_directory=True)
+        for name in self.libraries:
+            package = Path(package_folder(name))
+            # Wheels may keep shared libraries in a folder beside the package.
+            for folder in (package, *package.parent.glob(f"{_WHEELS.get(name, name)}.libs")):
+                link = libraries / folder.name
+                if not link.is_symlink():
+                    link.symlink_to(folder, target_is_directory=True)
         config = {"version": 1, "data_dir": str(self.data), "extensions": self.extensions}
         self.config.write_text(json.dumps(config | self.limits), encoding="utf-8")
         folders = [str(SOURCE), str(libraries)]

@@ -70,7 +70,7 @@ def _split(edit: Edit, entry: Entry) -> None:
         edit.splice(made, 0, [], pairs, before=before)
     elif not _equal(transaction, body, entries):
         edit.discard(_discarded(transaction, body, entries))
-    changes = {
+    changes: dict[str, object] = {
         "history": None,
         "id": session,
         "pinned": bool(_decoded(legacy.pinned)),
@@ -91,13 +91,10 @@ def _equal(transaction: Transaction, body: StoredList, entries: Sequence[NewEntr
     )
 
 
-def _discarded(
-    transaction: Transaction, body: StoredList, entries: Sequence[NewEntry]
-) -> Part:
+def _discarded(transaction: Transaction, body: StoredList, entries: Sequence[NewEntry]) -> Part:
     """Store what a row held beside the body that was there, for the trash only."""
     numbers = [
-        records.add(transaction, one.value, references=0, searched=one.searched)
-        for one in entries
+        records.add(transaction, one.value, references=0, searched=one.searched) for one in entries
     ]
     gone = [Gone(at, 0, number, number) for at, number in enumerate(numbers)]
     return Part(body.key, False, body.header.word, gone)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from sidekeep.helper.previews import why_off
 from sidekeep.model import pictures
 from sidekeep.model.history import entry_word
 from sidekeep.model.pages import page
@@ -63,8 +64,9 @@ def listing(
         pieces.append(b"}")
     left = pictures.left(transaction, shown, thumbnails=wanted.pixels != "none")
     asked = wanted.pixels != "none"
-    pieces.append(b'],"images":%b,%b}' % (_images(left, asked=asked), rest))
-    pieces.missing = [one.blob for one in left if asked and one.preview is None]
+    off = why_off() if left and asked else None
+    pieces.append(b'],"images":%b,%b}' % (_images(left, asked=asked, off=off), rest))
+    pieces.missing = [one.blob for one in left if asked and not off and one.preview is None]
     return pieces
 
 
@@ -85,8 +87,11 @@ def _entry(transaction: Transaction, one: Shown, path: tuple[str | int, ...]) ->
     return pieces
 
 
-def _images(left: Sequence[Left], *, asked: bool) -> bytes:
-    """Return the JSON text of ``images``. ``asked``: whether thumbnails were wanted."""
+def _images(left: Sequence[Left], *, asked: bool, off: str | None) -> bytes:
+    """Return the JSON text of ``images``.
+
+    ``asked``: whether thumbnails were wanted. ``off``: why there are none to come.
+    """
     found = []
     for one in left:
         image: dict[str, object] = {
@@ -103,5 +108,7 @@ def _images(left: Sequence[Left], *, asked: bool) -> bytes:
             image.update(state="ready", thumbnail=f"data:image/jpeg;base64,{encoded}")
         elif isinstance(preview, previews.Nothing):
             image.update(state="none", reason=preview.reason)
+        elif off is not None:
+            image.update(state="none", reason=off)
         found.append(image)
     return _encode(found)

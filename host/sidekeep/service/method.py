@@ -7,12 +7,13 @@ from typing import Any, Literal, NamedTuple
 
 from sidekeep.handshake import Settings
 from sidekeep.model.frame import Mutation
+from sidekeep.slow import Slow
 from sidekeep.store.transaction import Transaction
 from sidekeep.wire.messages import Hole, Pieces
 
 Area = Literal["local", "session"]
 
-Reading = Callable[[Transaction, Any], Pieces]
+Reading = Callable[[Transaction, Any], Pieces | Slow]
 
 
 class Request(NamedTuple):
@@ -28,7 +29,7 @@ class Request(NamedTuple):
 class Method(NamedTuple):
     """How a method is carried out: exactly one of ``read`` and ``prepare`` is there.
 
-    ``read(transaction, params)`` gives the result. ``prepare(params, request)`` does all work that
+    ``read(transaction, params)`` gives the result, or the work that has to be done before. ``prepare(params, request)`` does all work that
     needs no transaction and gives the mutation itself. ``holes``: it takes the strings that arrived
     apart as they are; for all others they are put back into the parameters. ``area``: where it
     works, if the parameters do not say it.

@@ -58,6 +58,11 @@ class Channel:
         """Let ``receive`` also return (an empty list) when ``descriptor`` becomes readable."""
         self._wakers.append(descriptor)
 
+    @property
+    def wakers(self) -> list[int]:
+        """The descriptors given to ``wake_on``."""
+        return self._wakers
+
     def wake_off(self, descriptor: int) -> None:
         """Take ``wake_on`` back."""
         self._wakers.remove(descriptor)
