@@ -52,6 +52,8 @@ def folded(text: str) -> str:
 
 
 def _usable(text: str) -> str:
+    if text.isprintable():  # the quick way for names and other short texts
+        return text
     if any(chr(control) in text for control in _CONTROLS):
         text = text.translate(_CONTROLS)
     try:
