@@ -191,6 +191,8 @@ class Connection:
             return [self._status()]
         if call.method == "storage.watch":
             return [self._watch(call)]
+        if call.method == "history.watch":
+            return [self._watch_conversations(call)]
         return self._task(call)
 
     def _task(self, call: Call) -> _Task:
@@ -369,6 +371,20 @@ class Connection:
                 same_file=known.get(area, store.about.epoch) == store.about.epoch,
             )
         return msgspec.json.encode({"seq": seqs, "stores": epochs})
+
+    def _watch_conversations(self, call: Call) -> bytes:
+        """Begin to tell of changes of history and sessions; what was missed follows the reply."""
+        from sidekeep.service.history import Watch
+        from sidekeep.watching import Watching
+
+        params: Watch = handshake.decode(call, Watch)
+        if self._watching is None:
+            self._watching = Watching(self._channel)
+        store = self._stores.of("local")
+        newest = self._watching.watch_conversations(
+            store, params.since, same_file=params.store in {None, store.about.epoch}
+        )
+        return msgspec.json.encode({"revision": newest, "store": store.about.epoch})
 
     def _status(self) -> bytes:
         answer: dict[str, object] = {"health": "good"}

@@ -319,5 +319,5 @@ async def test_every_first_call_after_an_upgrade_works(chat: Chat, first: str) -
     if first == "delete":
         await chat.call("sessions.restore", id="s1")
     body = await chat.plain("session_s1")
-    assert body[: 2] == [user("Hi"), assistant("x")] or first == "save"
+    assert body[:2] == [user("Hi"), assistant("x")] or first == "save"
     assert "history" not in (await chat.plain("savedSessions"))[0]

@@ -84,6 +84,13 @@ class Undo(msgspec.Struct):
     undo: str | None = None
 
 
+class Watch(msgspec.Struct):
+    """Parameters of ``history.watch``: what was heard, in the file of which epoch."""
+
+    since: int | None = None
+    store: str | None = None
+
+
 class Nothing(msgspec.Struct):
     """Parameters of methods that take none."""
 

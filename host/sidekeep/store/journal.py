@@ -12,8 +12,8 @@ Rules:
 
 A row is a CRC-32 and a msgpack array ``[version, first, time, weight, calls]``; a call is
 ``[seq, changes]``, a change ``[0, key, before, after]`` for a document or
-``[1, key, before, after, at, removed, inserted]`` for a list, where ``removed`` and ``inserted`` are
-arrays of ``[entry id, record]``.
+``[1, key, before, after, at, removed, inserted, length]`` for a list, where ``removed`` and
+``inserted`` are arrays of ``[entry id, record]``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Splice(NamedTuple):
 
     ``before`` and ``after``: what the key held and holds: ``LIST``, ``ABSENT`` or the number of the
     record of a plain value. ``removed`` and ``inserted``: pairs of entry id and record number, in
-    order.
+    order. ``length``: that of the list afterwards.
     """
 
     key: str
@@ -65,6 +65,7 @@ class Splice(NamedTuple):
     at: int
     removed: list[tuple[int, int]]
     inserted: list[tuple[int, int]]
+    length: int
 
 
 AnyChange: TypeAlias = "Change | Splice"
@@ -198,7 +199,13 @@ def _unpack(row: bytes) -> tuple[float, int, list[Call]]:
 def _change(packed: list[Any]) -> AnyChange:
     if packed[0] == _DOCUMENT:
         return Change(*packed[1:])
-    key, before, after, at, removed, inserted = packed[1:]
+    key, before, after, at, removed, inserted, length = packed[1:]
     return Splice(
-        key, before, after, at, [(a, b) for a, b in removed], [(a, b) for a, b in inserted]
+        key,
+        before,
+        after,
+        at,
+        [(a, b) for a, b in removed],
+        [(a, b) for a, b in inserted],
+        length,
     )

@@ -47,9 +47,9 @@ class Entry(NamedTuple):
 class Header(msgspec.Struct, array_like=True):
     """What a list says of itself in its document's row.
 
-    ``number``: its place among the entries. ``length`` counts entries. ``ordered``: whether ids rise
-    with positions. ``word``: the conversation that it is. ``counted``: whether it is a conversation,
-    for which ``text``, ``own`` and ``shared`` are kept (bytes, see ``holders``). Times are seconds
+    ``number``: its place among the entries. ``length`` counts entries. ``ordered``: whether ids
+    rise with positions. ``word``: the conversation that it is. ``counted``: whether it is one, for
+    which ``text``, ``own`` and ``shared`` are kept (bytes, see ``holders``). Times are seconds
     since 1970.
     """
 
@@ -191,7 +191,7 @@ class StoredList:
         header.changed = time.time()
         self._settle(tally)
         pairs = [(entry.id, entry.record) for entry in removed]
-        return Splice(self.key, before, LIST, at, pairs, list(inserted))
+        return Splice(self.key, before, LIST, at, pairs, list(inserted), header.length)
 
     def _weigh(
         self,
@@ -291,7 +291,7 @@ class StoredList:
         transaction.delete(DOCUMENTS, row_key(self.key))
         transaction.head.items -= 1
         transaction.head.size -= self.size
-        return Splice(self.key, LIST, after, 0, [(one.id, one.record) for one in old], [])
+        return Splice(self.key, LIST, after, 0, [(one.id, one.record) for one in old], [], 0)
 
 
 def find(transaction: Transaction, key: str) -> StoredList | None:
