@@ -13,8 +13,9 @@
 
 import { decodeBuffers } from './buffers.js';
 import { SidekeepError } from './errors.js';
+import { mergeDefaults, put } from './trees.js';
 import { checkedExpectations, checkedKey, checkedUpdate } from './update.js';
-import { convertDefaults, convertItems, convertSessionItems, Measure, mergeDefaults, put, ThrowingGetter } from './values.js';
+import { convertDefaults, convertItems, convertSessionItems, Measure, ThrowingGetter } from './values.js';
 
 /** @typedef {import('./calls.js').Calls} Calls */
 /** @typedef {import('./index.d.ts').StorageArea} StorageAreaShape */

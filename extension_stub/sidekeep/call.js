@@ -9,6 +9,7 @@
  */
 
 import { SidekeepError } from './errors.js';
+import { settlesInOrder } from './methods.js';
 import { MESSAGE_LIMIT } from './parts.js';
 
 /** @typedef {import('./values.js').Measure} Measure */
@@ -49,7 +50,7 @@ export class Call {
   /**
    * @param {Request} request
    * @param {Measure} measure of the parameters
-   * @param {string | null} lane calls of one lane take effect and settle in call order
+   * @param {string | null} lane calls of one lane take effect in call order
    * @param {(result: any) => any} view what the caller gets of the host's result; applied here,
    *   since a promise derived from this one would settle later than those of its lane
    */
@@ -66,6 +67,11 @@ export class Call {
 
   get id() {
     return this.request.id;
+  }
+
+  /** Whether it settles after those of its lane that were made before it. */
+  get inOrder() {
+    return this.lane !== null && settlesInOrder(this.request.method);
   }
 
   get mutates() {

@@ -12,7 +12,7 @@
 
 import { decodeBuffers } from './buffers.js';
 import { Event } from './event.js';
-import { put } from './values.js';
+import { copied, put } from './trees.js';
 
 /** @typedef {'local' | 'session'} AreaName */
 /** @typedef {Record<string, {newValue?: any, oldValue?: any}>} Changes */
@@ -25,7 +25,7 @@ export const AREAS = /** @type {readonly AreaName[]} */ (Object.freeze(['local',
  * @template {unknown[]} Args
  * @extends {Event<Args>}
  */
-class ListenedEvent extends Event {
+export class ListenedEvent extends Event {
   #onTurn;
 
   /** @param {(gained: boolean) => void} onTurn called when somebody listens now, or nobody any more */
@@ -110,20 +110,4 @@ function matcher(patterns) {
   const whole = new Set(patterns.filter((pattern) => !pattern.endsWith('*')));
   const starts = patterns.filter((pattern) => pattern.endsWith('*')).map((pattern) => pattern.slice(0, -1));
   return (key) => whole.has(key) || starts.some((start) => key.startsWith(start));
-}
-
-/**
- * A copy of a tree; strings, which cannot be changed, are shared.
- * @template T
- * @param {T} value
- * @returns {T}
- */
-function copied(value) {
-  if (typeof value !== 'object' || value === null) return value;
-  if (value instanceof ArrayBuffer) return /** @type {T} */ (value.slice(0));
-  if (Array.isArray(value)) return /** @type {T} */ (value.map(copied));
-  /** @type {Record<string, unknown>} */
-  const result = {};
-  for (const [key, part] of Object.entries(value)) put(result, key, copied(part));
-  return /** @type {T} */ (result);
 }

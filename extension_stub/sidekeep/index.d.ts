@@ -2,6 +2,12 @@
  * The public types of the stub. See README.md one folder up for how to use it.
  */
 
+import type { History, Images, Sessions, Trash } from './conversations.js';
+import type { Settings, SettingsOptions } from './configuration.js';
+
+export type * from './conversations.js';
+export type { Settings, SettingsOptions };
+
 /** What went wrong, as one stable word; the error table is in docs/protocol.md. */
 export type ErrorKind =
   | 'parse'
@@ -66,6 +72,13 @@ export interface ConnectOptions {
   wake?: boolean;
   /** How site caches are kept. */
   siteCache?: SiteCacheOptions;
+  /** What `keep.settings.getAll` reads. */
+  settings?: SettingsOptions;
+  /**
+   * How the text of an entry begins that is an attachment, for the search and the names of sessions;
+   * an entry with `attachId` is one in any case.
+   */
+  attachmentPrefix?: string;
 }
 
 export interface SiteCacheOptions {
@@ -272,6 +285,7 @@ export interface HelloResult {
   features: string[];
   store: string | number | null;
   seq: Record<string, number>;
+  conversation?: string;
   parts?: { window: number };
   notices: Notice[];
 }
@@ -292,6 +306,16 @@ export interface Keep {
     /** Tells what changed in any area; after the listeners of the area itself. */
     readonly onChanged: ListenerSet<[changes: Changes, area: 'local' | 'session']>;
   };
+  /** Small values of the local area, read together over their defaults. */
+  readonly settings: Settings;
+  /** The live conversation, entry by entry. */
+  readonly history: History;
+  /** Conversations that were saved. */
+  readonly sessions: Sessions;
+  /** Pictures of entries. */
+  readonly images: Images;
+  /** What was removed and can be brought back. */
+  readonly trash: Trash;
   /**
    * Calls any method of the host. Objects are converted as those of `storage.set` are.
    * @throws TypeError (at once) if an argument has the wrong type

@@ -16,9 +16,15 @@ import { StorageArea } from './area.js';
 import { duringTurn } from './awake.js';
 import { isBackground } from './browser.js';
 import { Calls } from './calls.js';
+import { ConversationWatcher } from './conversation_events.js';
 import { SidekeepError } from './errors.js';
 import { StorageEvents } from './events.js';
+import { history } from './history.js';
+import { images } from './images.js';
+import { laneOf } from './methods.js';
 import { PlaceStore } from './place.js';
+import { sessions, trash } from './sessions.js';
+import { settings } from './settings.js';
 import { siteCache } from './site_cache.js';
 import { StatusBoard } from './status.js';
 import { convertItems, Measure } from './values.js';
@@ -44,12 +50,13 @@ export function connect(options = {}) {
   const background = isBackground();
   const wake = checkedFlag('wake', options.wake ?? false);
   const waker = new Waker();
-  const settings = {
+  const link = {
     host: checkedHost(options.host ?? 'org.sidekeep.host'),
     timeout: checkedNumber('timeout', options.timeout ?? 10_000, 1, 2 ** 31 - 1),
     idle: checkedIdle(options.idle ?? (background ? IDLE_IN_BACKGROUND : IDLE_IN_PAGE)),
     window: checkedNumber('window', options.window ?? 16, 1, 64),
     background,
+    hello: checkedPrefix(options.attachmentPrefix),
     changed: () => {
       nudge.post();
       if (wake && !background) waker.wake();
@@ -57,13 +64,23 @@ export function connect(options = {}) {
   };
   const status = new StatusBoard();
   const quiet = checkedPatterns(options.quiet ?? []);
-  const events = new StorageEvents(quiet, (gained) => {
-    calls.listenersChanged(watcher, gained);
+  /**
+   * @param {import('./watches.js').Watcher} which
+   * @param {boolean} gained
+   */
+  const turned = (which, gained) => {
+    calls.listenersChanged(which, gained);
     if (background) nudge.listen(calls.listening); // a page that listens has its port
-  });
+  };
+  const events = new StorageEvents(quiet, (gained) => turned(watcher, gained));
   const watcher = new Watcher(events, background ? new PlaceStore() : null);
-  const calls = new Calls(settings, status, [watcher]);
-  const nudge = new Nudge(settings.host, () => calls.hear());
+  /** @type {ConversationWatcher} */
+  const conversations = new ConversationWatcher(
+    (gained) => turned(conversations, gained),
+    background ? new PlaceStore(':history') : null,
+  );
+  const calls = new Calls(link, status, [watcher, conversations]);
+  const nudge = new Nudge(link.host, () => calls.hear());
   if (wake && background) listenForWake(() => calls.hear());
   const storage = Object.freeze({
     session: new StorageArea(calls, 'session', events.session),
@@ -82,14 +99,19 @@ export function connect(options = {}) {
     try {
       converted = convertItems(params, measure);
     } catch (error) {
+      if (error instanceof TypeError) throw error;
       return Promise.reject(error);
     }
-    const lane = laneOf(method, converted);
-    return calls.call(method, converted, measure, lane);
+    return calls.call(method, converted, measure, laneOf(method, converted));
   };
 
   return Object.freeze({
     storage,
+    settings: settings(storage.local, options.settings),
+    history: history(call, conversations.history),
+    sessions: sessions(call, conversations.sessions),
+    images: images(call),
+    trash: trash(call),
     call,
     siteCache: siteCache(call, events, status, options.siteCache, quiet),
     duringTurn,
@@ -106,16 +128,6 @@ export function connect(options = {}) {
       nudge.close();
     },
   });
-}
-
-/**
- * @param {string} method
- * @param {Record<string, unknown>} params
- * @returns {string | null} the area whose calls settle in order
- */
-function laneOf(method, params) {
-  if (method.startsWith('siteCache.')) return 'session';
-  return method.startsWith('storage.') ? String(params['area']) : null;
 }
 
 /**
@@ -165,4 +177,14 @@ function checkedPatterns(patterns) {
   const isPattern = (/** @type {unknown} */ one) => typeof one === 'string' && !one.slice(0, -1).includes('*');
   if (Array.isArray(patterns) && patterns.every(isPattern)) return [...patterns];
   throw new TypeError('quiet must be an array of keys; a * may stand at the end of one.');
+}
+
+/**
+ * @param {unknown} prefix
+ * @returns {object | null} what the hello tells of it
+ */
+function checkedPrefix(prefix) {
+  if (prefix === undefined) return null;
+  if (typeof prefix === 'string' && prefix !== '') return { attachmentPrefix: prefix };
+  throw new TypeError('attachmentPrefix must be a text.');
 }

@@ -4,7 +4,7 @@
  *
  * Rules of this module:
  * - The calls of one lane (one storage area) settle in call order: an outcome that came early waits
- *   for those before it. Calls without a lane settle when their outcome comes.
+ *   for those before it. Calls that are not in order settle when their outcome comes.
  */
 
 /** @typedef {import('./call.js').Call} Call */
@@ -18,7 +18,7 @@ export class Lanes {
    * @param {Call} call
    */
   enter(call) {
-    if (call.lane === null) return;
+    if (call.lane === null || !call.inOrder) return;
     const lane = this.#lanes.get(call.lane);
     if (lane) lane.push(call);
     else this.#lanes.set(call.lane, [call]);
@@ -29,7 +29,7 @@ export class Lanes {
    * @param {Call} call
    */
   leave(call) {
-    if (call.lane === null) {
+    if (call.lane === null || !call.inOrder) {
       call.settle();
       return;
     }

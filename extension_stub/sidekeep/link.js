@@ -34,6 +34,7 @@ const GOOD_LIFE = 5000;
  * @property {number} idle
  * @property {number} window
  * @property {boolean} background whether an open port keeps this context from sleeping
+ * @property {object | null} hello what the hello says as `settings`
  */
 
 /**
@@ -237,6 +238,7 @@ export class Link {
       ...(known.run === null ? {} : { run: known.run }),
       client: this.#client,
       parts: { window: this.#options.window },
+      ...(this.#options.hello ? { settings: this.#options.hello } : {}),
     };
     const id = this.#owner.newId();
     channel.greet({ jsonrpc: '2.0', id, method: 'host.hello', params }, this.#owner.first());

@@ -11,28 +11,38 @@
 
 import { extensionApi, isIncognito } from './browser.js';
 
-/** @typedef {import('./events.js').AreaName} AreaName */
-/** @typedef {import('./watcher.js').Place} Place */
+/**
+ * Up to where somebody has heard: a sequence number in the file that `store` names. `told`: so many of
+ * the things that this number stands for were told; absent: all of them.
+ * @typedef {{seq: number, store?: string, told?: number}} Place
+ */
 
 /** The stub's own key in the real session area. */
 export const PLACE_KEY = 'sidekeep:heard';
 
+/** @template {string} Name of what there are places in */
 export class PlaceStore {
+  #ending;
   #loaded = false;
   #writing = false;
   /** @type {Record<string, Place> | null} what is to be written next */
   #next = null;
 
+  /** @param {string} [ending] of the key: each listener that has places has a key of its own */
+  constructor(ending = '') {
+    this.#ending = ending;
+  }
+
   /**
-   * @returns {Promise<[AreaName, Place][]>} what was kept; nothing after the first time
+   * @returns {Promise<[Name, Place][]>} what was kept; nothing after the first time
    */
   async load() {
     if (this.#loaded) return [];
     this.#loaded = true;
     try {
-      const key = keyOfThisSide();
+      const key = this.#key;
       const kept = (await extensionApi().storage?.session?.get(key))?.[key] ?? {};
-      return /** @type {[AreaName, Place][]} */ (
+      return /** @type {[Name, Place][]} */ (
         Object.entries(/** @type {object} */ (kept)).filter(([, place]) => isPlace(place))
       );
     } catch (error) {
@@ -41,7 +51,7 @@ export class PlaceStore {
     }
   }
 
-  /** @param {Map<AreaName, Place>} places */
+  /** @param {Map<Name, Place>} places */
   save(places) {
     this.#next = Object.fromEntries(places);
     if (!this.#writing) this.#write();
@@ -53,17 +63,18 @@ export class PlaceStore {
       while (this.#next) {
         const places = this.#next;
         this.#next = null;
-        await extensionApi().storage?.session?.set({ [keyOfThisSide()]: places });
+        await extensionApi().storage?.session?.set({ [this.#key]: places });
       }
     } catch (error) {
       console.warn('The Sidekeep stub could not note what it has heard:', error);
     }
     this.#writing = false;
   }
-}
 
-function keyOfThisSide() {
-  return isIncognito() ? `${PLACE_KEY}:incognito` : PLACE_KEY;
+  get #key() {
+    const key = PLACE_KEY + this.#ending;
+    return isIncognito() ? `${key}:incognito` : key;
+  }
 }
 
 /** @param {unknown} value */

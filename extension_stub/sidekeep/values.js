@@ -18,10 +18,13 @@
  * - Half surrogate pairs become U+FFFD. Strings are not copied otherwise.
  * - ArrayBuffers, typed arrays and DataViews fail the whole call in the local area; the session
  *   area keeps their bytes (see buffers.js).
+ * - A picture as it is drawn is not stored in place of the picture (see drawn.js).
  */
 
 import { encodeBuffer, escapeText } from './buffers.js';
+import { refuseDrawn } from './drawn.js';
 import { SidekeepError } from './errors.js';
+import { byCodePoint, isBuffer, put } from './trees.js';
 
 /** Deepest value: the host refuses texts nested deeper than 200, request and parameters included. */
 export const DEPTH_LIMIT = 196;
@@ -53,9 +56,10 @@ export class Measure {
  * @param {Measure} measure is added to
  * @returns {Record<string, unknown>} a new plain object
  * @throws {SidekeepError} `invalidParams` for binary buffers, `tooLarge` for too deep nesting
+ * @throws {TypeError} for an entry as it is drawn
  */
 export function convertItems(items, measure) {
-  return new Conversion(measure, refuseBuffer).outermost(items);
+  return new Conversion(measure, refuseBuffer, refuseDrawn).outermost(items);
 }
 
 /**
@@ -80,7 +84,7 @@ export function convertDefaults(defaults) {
   return new Conversion(new Measure(), copyBuffer).outermost(defaults);
 }
 
-/** @typedef {ArrayBuffer | ArrayBufferView} BinaryBuffer */
+/** @typedef {import('./trees.js').BinaryBuffer} BinaryBuffer */
 
 /**
  * @param {BinaryBuffer} _buffer
@@ -251,25 +255,6 @@ class Conversion {
 }
 
 /**
- * Sets an own property, `__proto__` like any other.
- * @param {Record<string, unknown>} object
- * @param {string} key
- * @param {unknown} value
- */
-export function put(object, key, value) {
-  if (key === '__proto__') {
-    Object.defineProperty(object, key, {
-      value,
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
-  } else {
-    object[key] = value;
-  }
-}
-
-/**
  * The same properties in the order of the code points of their keys.
  * @param {Record<string, unknown>} object
  * @returns {Record<string, unknown>}
@@ -279,40 +264,6 @@ function inOrder(object) {
   const result = {};
   for (const key of Object.keys(object).sort(byCodePoint)) put(result, key, object[key]);
   return result;
-}
-
-/**
- * Compares as UTF-8 bytes would; JavaScript's own order puts U+E000…U+FFFF after surrogate pairs.
- * @param {string} left
- * @param {string} right
- * @returns {number}
- */
-function byCodePoint(left, right) {
-  if (left === right) return 0;
-  const length = Math.min(left.length, right.length);
-  for (let index = 0; index < length; index += 1) {
-    const a = left.charCodeAt(index);
-    const b = right.charCodeAt(index);
-    if (a !== b) return rank(a) - rank(b);
-  }
-  return left.length - right.length;
-}
-
-/**
- * @param {number} unit
- * @returns {number} surrogates above every other UTF-16 unit
- */
-function rank(unit) {
-  if (unit < 0xd800) return unit;
-  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
-}
-
-/**
- * @param {object} object
- * @returns {object is BinaryBuffer}
- */
-function isBuffer(object) {
-  return ArrayBuffer.isView(object) || object instanceof ArrayBuffer;
 }
 
 /** Classes of the language itself; objects of these keep their own properties. */
@@ -341,38 +292,4 @@ function isPlatformObject(object) {
   if (typeof tag !== 'string' || LANGUAGE_CLASSES.has(tag) || isBuffer(object)) return false;
   const platformClass = /** @type {Record<string, unknown>} */ (globalThis)[tag];
   return typeof platformClass === 'function' && object instanceof platformClass;
-}
-
-/**
- * What `get` with defaults gives: stored values over defaults, objects merged at every level, keys
- * sorted.
- * @param {Record<string, unknown>} defaults converted
- * @param {Record<string, unknown>} stored
- * @returns {Record<string, unknown>}
- */
-export function mergeDefaults(defaults, stored) {
-  /** @type {Record<string, unknown>} */
-  const result = {};
-  for (const key of Object.keys({ ...defaults, ...stored }).sort(byCodePoint)) {
-    const fallback = Object.hasOwn(defaults, key) ? defaults[key] : undefined;
-    if (!Object.hasOwn(stored, key)) {
-      put(result, key, fallback);
-      continue;
-    }
-    const value = stored[key];
-    const merged =
-      isDictionary(fallback) && isDictionary(value) ? mergeDefaults(fallback, value) : value;
-    put(result, key, merged);
-  }
-  return result;
-}
-
-/**
- * @param {unknown} value
- * @returns {value is Record<string, unknown>}
- */
-function isDictionary(value) {
-  return (
-    typeof value === 'object' && value !== null && !Array.isArray(value) && !isBuffer(value)
-  );
 }

@@ -15,9 +15,9 @@ import { Event } from './event.js';
 
 /** @typedef {import('./events.js').AreaName} AreaName */
 /** @typedef {import('./events.js').StorageEvents} StorageEvents */
-/** @typedef {import('./place.js').PlaceStore} PlaceStore */
+/** @typedef {import('./place.js').PlaceStore<AreaName>} PlaceStore */
 /** @typedef {import('./watches.js').Watcher} StandingWatcher */
-/** @typedef {{seq: number, store?: string}} Place */
+/** @typedef {import('./place.js').Place} Place */
 /** @typedef {{areas: AreaName[], since: Record<string, number>, stores: Record<string, string>}} Watch */
 
 /** @implements {StandingWatcher} */

@@ -3,13 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import {
-  convertDefaults,
-  convertItems,
-  DEPTH_LIMIT,
-  Measure,
-  mergeDefaults,
-} from '../../extension_stub/sidekeep/values.js';
+import { mergeDefaults } from '../../extension_stub/sidekeep/trees.js';
+import { convertDefaults, convertItems, DEPTH_LIMIT, Measure } from '../../extension_stub/sidekeep/values.js';
 
 const convert = (value) => convertItems({ value }, new Measure()).value;
 const json = (value) => JSON.stringify(convertItems({ value }, new Measure()));
