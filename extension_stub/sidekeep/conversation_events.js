@@ -21,6 +21,8 @@ import { ListenedEvent } from './events.js';
 /** @typedef {import('./conversations.d.ts').HistoryChange} HistoryChange */
 /** @typedef {import('./conversations.d.ts').SessionsChange} SessionsChange */
 
+/** @typedef {{since?: number, store?: string}} WatchRequest */
+
 /** @implements {StandingWatcher} */
 export class ConversationWatcher {
   method = 'history.watch';
@@ -37,9 +39,6 @@ export class ConversationWatcher {
   #seen = 0;
   /** something may have been missed that the host does not know of */
   #unsure = false;
-  /** of the file that is open
-   * @type {string | undefined} */
-  #store;
   #conversation = '';
 
   /**
@@ -72,7 +71,7 @@ export class ConversationWatcher {
 
   /**
    * @param {boolean} asked whether the host tells on this port already; there is no end to it
-   * @returns {{since?: number} | null}
+   * @returns {WatchRequest | null}
    */
   request(asked) {
     if (!asked) {
@@ -82,38 +81,37 @@ export class ConversationWatcher {
     if (!this.listening) return null;
     this.#stale = false;
     if (asked) return null;
-    const place = this.#place;
-    if (!place) return {};
-    return { since: place.told === undefined ? place.seq : place.seq - 1 };
+    if (!this.#place) return {};
+    const { seq, told, store } = this.#place;
+    const since = told === undefined ? seq : seq - 1;
+    return store === undefined ? { since } : { since, store };
   }
 
   /** @param {HelloResult} hello */
-  greeted({ store, conversation }) {
-    this.#store = store === null ? undefined : String(store);
+  greeted({ conversation }) {
     this.#conversation = conversation ?? '';
-    const known = this.#place?.store;
-    if (known === undefined || known === this.#store) return;
-    this.#place = null; // numbers of another file
-    this.#unsure = true;
   }
 
   /**
    * The host tells from now on.
-   * @param {{since?: number}} request
-   * @param {{revision: number}} answer
+   * @param {WatchRequest} request
+   * @param {{revision: number, store: string}} answer
    */
-  watched(request, { revision }) {
-    const from = 'since' in request ? this.#place : null;
-    if (!from) {
-      this.#moveTo({ seq: revision });
-      if (this.#unsure) this.#gap(revision);
-    }
+  watched(request, { revision, store }) {
+    const otherFile = request.store !== undefined && request.store !== store;
+    const missed = this.#unsure || otherFile;
     this.#unsure = false;
+    if (this.#place && 'since' in request && !otherFile) {
+      this.#moveTo({ ...this.#place, store });
+      return;
+    }
+    this.#moveTo({ seq: revision, store });
+    if (missed) this.#gap(revision);
   }
 
   /**
    * The port was lost before the host answered a watch; it may have begun to tell.
-   * @param {{since?: number}} request
+   * @param {WatchRequest} request
    */
   lost(request) {
     if (!('since' in request)) this.#unsure = true;
@@ -152,9 +150,10 @@ export class ConversationWatcher {
     return true;
   }
 
-  /** @param {Place} place in the file that is open */
+  /** @param {Place} place in the file of the present one, unless it names another */
   #moveTo(place) {
-    this.#place = this.#store === undefined ? place : { ...place, store: this.#store };
+    const store = place.store ?? this.#place?.store;
+    this.#place = store === undefined ? place : { ...place, store };
     if (!this.#stale) this.#memory?.save(new Map([['history', this.#place]]));
   }
 

@@ -108,7 +108,7 @@ test('a port that ends between two notifications of one change loses none and do
   conversation.change(append('e10'));
   await settle();
   assert.deepEqual(heard, ['history append e1', 'history append e9', 'sessions save s1', 'history append e10']);
-  assert.deepEqual(conversation.watches.at(-1), { since: 1 });
+  assert.deepEqual(conversation.watches.at(-1), { since: 1, store: 'first' });
   await keep.close();
 });
 
@@ -153,7 +153,7 @@ test('another file is a gap, told once; its numbers are another count', async ()
   assert.deepEqual(heard, ['history gap ', 'sessions gap ', 'history append e7']);
   browser.kill();
   await sleep(120);
-  assert.deepEqual(conversation.watches.at(-1), { since: 1 });
+  assert.deepEqual(conversation.watches.at(-1), { since: 1, store: 'restored' });
   assert.equal(heard.length, 3);
   await keep.close();
 });

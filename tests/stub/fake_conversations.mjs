@@ -55,9 +55,9 @@ export class FakeConversation {
     if (method === 'history.watch') {
       this.watches.push(params);
       this.watching.add(host);
-      host.emit({ jsonrpc: '2.0', id, result: { revision: this.revision } });
-      const { since = this.revision } = params;
-      if (since < this.oldest - 1) {
+      host.emit({ jsonrpc: '2.0', id, result: { revision: this.revision, store: this.epoch } });
+      const { since = this.revision, store = this.epoch } = params;
+      if (since < this.oldest - 1 || store !== this.epoch) {
         const gap = { what: 'gap', ids: [], revision: this.revision };
         host.emit({ jsonrpc: '2.0', method: 'history.changed', params: { ...gap, conversation: 'c1' } });
         host.emit({ jsonrpc: '2.0', method: 'sessions.changed', params: gap });
