@@ -40,7 +40,7 @@ from sidekeep.wire.messages import Call, Pieces
 
 if TYPE_CHECKING:
     from sidekeep.model.frame import Expiry, Frame, Mutation
-    from sidekeep.service.method import Method
+    from sidekeep.service.method import Method, Request
     from sidekeep.service.storage import OnArea, Watch
     from sidekeep.slow import Slow, SlowWork
     from sidekeep.store.environment import Store
@@ -57,15 +57,21 @@ MOST_SNAPSHOTS = 8
 class _Task:
     """A call that is ready to run: a reading with its parameters, or a prepared mutation."""
 
-    __slots__ = ("area", "call", "method", "mutation", "params")
+    __slots__ = ("area", "call", "method", "mutation", "params", "request")
 
     def __init__(
-        self, call: Call, method: Method, params: OnArea, mutation: Mutation | None
+        self,
+        call: Call,
+        method: Method,
+        params: OnArea,
+        request: Request,
+        mutation: Mutation | None,
     ) -> None:
         self.call = call
         self.area = method.area or params.area
         self.method = method
         self.params = params
+        self.request = request
         self.mutation = mutation
 
 
@@ -206,7 +212,7 @@ class Connection:
         params = handshake.decode(call, method.params, holes=method.holes)
         request = Request(call.holes, self._settings)
         mutation = method.prepare(params, request) if method.prepare else None
-        return _Task(call, method, params, mutation)
+        return _Task(call, method, params, request, mutation)
 
     def _run(self, store: Store, tasks: list[_Task]) -> None:
         if all(task.mutation is None for task in tasks):
@@ -248,7 +254,7 @@ class Connection:
                 self._channel.fail(task.call, snapshot)
                 continue
             assert task.method.read is not None
-            outcome = outcome_of(task.method.read, snapshot.transaction, task.params)
+            outcome = outcome_of(task.method.read, snapshot.transaction, task.params, task.request)
             if isinstance(outcome, Slow):
                 self._wait(store, task, outcome)
             else:
@@ -313,7 +319,7 @@ class Connection:
         if task.mutation is not None:
             return [frame.mutate(task.mutation, task.call.op)]
         assert task.method.read is not None
-        outcome = task.method.read(frame.transaction, task.params)
+        outcome = task.method.read(frame.transaction, task.params, task.request)
         if isinstance(outcome, Slow):
             return outcome
         # Read at once: what lies in the file may be gone when the reply is sent.

@@ -25,14 +25,14 @@ class Slow(NamedTuple):
 
     ``kind``: the helper's name. ``key``: what the work is, for telling the same work from other.
     ``job(store)``: makes the helper's job when its turn has come. ``finish(store, answer)``: keeps
-    what the helper answered and gives the result of the calls that wait, or ``None`` if they can be
-    carried out now.
+    what the helper answered and gives the result of the calls that wait, the work that is to be
+    done next for them, or ``None`` if they can be carried out now.
     """
 
     kind: str
     key: Hashable
     job: Callable[[Store], bytes]
-    finish: Callable[[Store, bytes], Pieces | None]
+    finish: Callable[[Store, bytes], Pieces | Slow | None]
 
 
 class Limits(NamedTuple):
@@ -102,7 +102,7 @@ class SlowWork:
             for number, answer in helper.take():
                 work = self._by_number.pop((kind, number))
                 del self._by_key[kind, work.slow.key]
-                result: Pieces | SidekeepError | None
+                result: Pieces | Slow | SidekeepError | None
                 try:
                     if isinstance(answer, SidekeepError):
                         result = answer
@@ -111,7 +111,10 @@ class SlowWork:
                 except SidekeepError as error:
                     result = error
                 for outcome in work.waiting:
-                    outcome(result)
+                    if isinstance(result, Slow):
+                        self.want(work.store, result, outcome)
+                    else:
+                        outcome(result)
 
     def close(self) -> None:
         """End all helpers."""

@@ -15,12 +15,12 @@ PREFIX = "[Page context attached by browsa]"
 Entry = dict[str, Any]
 
 
-def user(content: Any, **fields: Any) -> Entry:  # noqa: ANN401 - any JSON value
+def user(content: Any, **fields: Any) -> Entry:
     """Return a user entry."""
     return {"content": content, "role": "user", **fields}
 
 
-def assistant(content: Any, **fields: Any) -> Entry:  # noqa: ANN401
+def assistant(content: Any, **fields: Any) -> Entry:
     """Return an assistant entry."""
     return {"content": content, "role": "assistant", **fields}
 
@@ -35,7 +35,7 @@ def image(url: str) -> dict[str, Any]:
     return {"image_url": {"url": url}, "type": "image_url"}
 
 
-def attachment(url: str, title: str, body: str, **fields: Any) -> Entry:  # noqa: ANN401
+def attachment(url: str, title: str, body: str, **fields: Any) -> Entry:
     """Return an attached page, with the header that the seed's extension writes."""
     header = f"{PREFIX}\nURL: {url}\nTitle: {title}\nMode: reader\n---\n\n"
     return user(header + body, **fields)
@@ -53,11 +53,11 @@ class Chat:
     def __init__(self, host: SidekeepHost) -> None:
         self.host = host
 
-    async def call(self, method: str, **params: Any) -> Any:  # noqa: ANN401
+    async def call(self, method: str, **params: Any) -> Any:
         """Call a method with named parameters (``from_`` is written ``from``)."""
         return await self.host.call(method, {name.rstrip("_"): v for name, v in params.items()})
 
-    async def listed(self, **params: Any) -> dict[str, Any]:  # noqa: ANN401
+    async def listed(self, **params: Any) -> dict[str, Any]:
         """Return the result of ``history.list``."""
         result = await self.call("history.list", **params)
         assert isinstance(result, dict)
@@ -73,21 +73,21 @@ class Chat:
         """Return the ids of the history's entries."""
         return [one["id"] for one in (await self.listed(pixels="none"))["entries"]]
 
-    async def append(self, *entries: Any) -> list[str]:  # noqa: ANN401
+    async def append(self, *entries: Any) -> list[str]:
         """Append entries; return their ids."""
         result = await self.call("history.append", entries=list(entries))
         ids = result["ids"]
         assert isinstance(ids, list)
         return ids
 
-    async def sessions(self, **params: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    async def sessions(self, **params: Any) -> list[dict[str, Any]]:
         """Return the rows of ``sessions.list``."""
         result = await self.call("sessions.list", **params)
         rows = result["rows"]
         assert isinstance(rows, list)
         return rows
 
-    async def plain(self, key: str) -> Any:  # noqa: ANN401
+    async def plain(self, key: str) -> Any:
         """Return the value of a plain key, ``None`` if there is none."""
         return (await self.host.get(key)).get(key)
 

@@ -31,7 +31,7 @@ async def test_nothing_is_dropped_by_count_or_size(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize("entry", [None, 5, "text", [], {}, [1, {"role": None}], {"role": "user"}])
-async def test_an_entry_may_be_any_json_value(chat: Chat, entry: Any) -> None:  # noqa: ANN401
+async def test_an_entry_may_be_any_json_value(chat: Chat, entry: Any) -> None:
     await chat.append(user("a"), entry)
     assert await chat.history() == [user("a"), entry]
     await chat.host.set({"history": [entry, user("a")]})
@@ -64,7 +64,7 @@ async def test_another_value_under_history_is_a_plain_item(chat: Chat) -> None:
 @pytest.mark.parametrize("index", [-1, 2, 99, 1.5, None, "0", True])
 async def test_an_index_out_of_range_is_refused_and_changes_nothing(
     chat: Chat,
-    index: Any,  # noqa: ANN401
+    index: Any,
 ) -> None:
     await chat.append(user("a"), user("b"))
     with refused("invalidParams"):
@@ -234,7 +234,7 @@ async def test_clearing_the_area_is_recoverable_for_conversations(chat: Chat) ->
 async def test_a_page_of_entries(chat: Chat) -> None:
     ids = await chat.append(*[user(str(n)) for n in range(10)])
 
-    async def page(**params: Any) -> str:  # noqa: ANN401
+    async def page(**params: Any) -> str:
         return "".join(one["entry"]["content"] for one in (await chat.listed(**params))["entries"])
 
     assert await page(offset=3, limit=2) == "34"

@@ -38,7 +38,7 @@ def opened(url: str) -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
 
 
-def shown(entry: Any) -> str:  # noqa: ANN401
+def shown(entry: Any) -> str:
     """Return the first image's URL of an entry."""
     url = next(part for part in entry["content"] if "image_url" in part)["image_url"]["url"]
     assert isinstance(url, str)
@@ -241,7 +241,7 @@ async def test_a_removed_picture_takes_its_thumbnail_along(gallery: Chat) -> Non
 
 
 @pytest.mark.parametrize("edge", [15, 1025, 480.5, "480", None])
-async def test_an_edge_out_of_range_is_refused(chat: Chat, edge: Any) -> None:  # noqa: ANN401
+async def test_an_edge_out_of_range_is_refused(chat: Chat, edge: Any) -> None:
     await chat.append(user([image(picture(1))]))
     (left,) = (await chat.listed(pixels="none"))["images"]
     with refused("invalidParams"):

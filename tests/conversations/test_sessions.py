@@ -106,7 +106,7 @@ async def test_an_unknown_id_makes_a_new_session(chat: Chat) -> None:
 
 
 async def test_fields_of_others_in_a_row_stay(chat: Chat) -> None:
-    rows = [
+    rows: list[Any] = [
         {"id": "s1", "name": "A", "createdAt": 1, "pinned": False, "agentContextId": "c"},
         None,
         {"name": "no id"},
@@ -116,7 +116,7 @@ async def test_fields_of_others_in_a_row_stay(chat: Chat) -> None:
     await chat.call("sessions.rename", id="s1", name="B")
     await chat.call("sessions.append", id="s1", entries=[assistant("Y")])
     changed = await chat.plain("savedSessions")
-    assert changed[0] == {**rows[0], "name": "B", "textDigest": "y\n"}  # type: ignore[dict-item]
+    assert changed[0] == {**rows[0], "name": "B", "textDigest": "y\n"}
     assert changed[1:] == rows[1:]
     (row,) = await chat.sessions()
     assert (row["name"], row["entries"]) == ("B", 2)

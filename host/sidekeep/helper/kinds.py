@@ -6,4 +6,4 @@ what it cannot do it says as an answer or as a ``SidekeepError``.
 
 from __future__ import annotations
 
-KINDS = {"thumbnails": "sidekeep.helper.thumbnails"}
+KINDS = {"search": "sidekeep.searching.job", "thumbnails": "sidekeep.helper.thumbnails"}

@@ -30,9 +30,14 @@ if TYPE_CHECKING:
 START_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 REST_SECONDS = 60.0
+LOOK_SECONDS = 0.005
+SECONDS_FOR_THE_END = 1.0
 SECONDS_AFTER_CANCEL = 1.0
 """How long a job that nobody waits for may still run. Ending the child costs more than a short job,
 and a long one must not go on for nothing."""
+
+SECONDS_TO_DIE = 0.5
+"""How long the end of a killed child is waited for; it takes milliseconds."""
 
 Job = bytes | Callable[[], bytes]
 
@@ -66,6 +71,7 @@ class Helper:
         self._done: list[tuple[int, bytes | SidekeepError]] = []
         self._process: Process | None = None
         self._ready = False
+        self._hung_up: float | None = None
         self._current: int | None = None
         self._cancelled = False
         self._deadline = 0.0
@@ -119,6 +125,8 @@ class Helper:
         self._waiting.clear()
         self._done.clear()
         self._end()
+        for process in self._ended:  # who looks after the host's end must find no child
+            process.wait(SECONDS_TO_DIE)
         if self._quiet is not None:
             for descriptor in (self.descriptor, *self._quiet):
                 os.close(descriptor)
@@ -139,8 +147,10 @@ class Helper:
                 if answer.what == frames.EXHAUSTED:
                     self._end()
                     return
+        if ended and self._is_still_ending(process):
+            return
         if ended:
-            how = process.how_it_ended()
+            how = process.how_it_ended
             if self._ready:
                 self._finish(JobFailed(f"The helper for {self._kind} {how}."))
             else:
@@ -152,6 +162,18 @@ class Helper:
             self._finish(JobFailed(f"It took longer than {self._seconds:g} s."))
             self._end()
 
+    def _is_still_ending(self, process: Process) -> bool:
+        """Return whether to wait for the system's word on the end of a child that hung up.
+
+        The pipes of a process close a moment before its exit code can be asked for.
+        """
+        now = monotonic()
+        if self._hung_up is None:
+            self._hung_up = now
+            self._be_quiet()
+        self._deadline = now + LOOK_SECONDS
+        return process.alive and now - self._hung_up < SECONDS_FOR_THE_END
+
     def _go_on(self) -> None:
         """Start a child if one is needed; give it the next job if it is free."""
         self._ended = [process for process in self._ended if process.alive]
@@ -160,7 +182,7 @@ class Helper:
                 self._look(self._process)  # ended while it had nothing to do: no job's fault
             if self._process is None:
                 self._start()
-            if self._process is None or not self._ready:
+            if self._process is None or not self._ready or self._hung_up is not None:
                 return
             number, job = self._waiting.popleft()
             try:
@@ -190,16 +212,22 @@ class Helper:
             return
         os.dup2(self._process.descriptor, self.descriptor, inheritable=False)
         self._ready = False
+        self._hung_up = None
         self._deadline = monotonic() + START_SECONDS
 
     def _end(self) -> None:
         """End the child, if there is one."""
-        if self._process is not None and self._quiet is not None:
+        if self._process is not None:
             self._process.kill()
             self._ended.append(self._process)  # to be asked for until the system has told its end
-            os.dup2(self._quiet[0], self.descriptor, inheritable=False)
+            self._be_quiet()
         self._process = None
         self._current = None
+
+    def _be_quiet(self) -> None:
+        """Let ``descriptor`` lead to what never becomes readable."""
+        if self._quiet is not None:
+            os.dup2(self._quiet[0], self.descriptor, inheritable=False)
 
     # Answers
 

@@ -19,7 +19,7 @@ import os
 import signal
 import sys
 from _thread import allocate_lock, start_new_thread
-from time import sleep
+from time import monotonic, sleep
 
 from sidekeep.errors import UnavailableError
 from sidekeep.helper.frames import Answer, AnswerReader, job_header
@@ -80,7 +80,7 @@ class Process:
             os.close(answers)
         self._reader = AnswerReader()
         self._lock = allocate_lock()
-        self._writing = False
+        self._writers = 0
         self._closed = False
         self._status: int | None = None
         self._ended = False
@@ -88,7 +88,7 @@ class Process:
     def send(self, number: int, job: bytes) -> None:
         """Give a job to the child. The one before must have been answered."""
         with self._lock:
-            self._writing = True
+            self._writers += 1  # the one before may be on its way out still
         start_new_thread(self._write, (number, job))
 
     def _write(self, number: int, job: bytes) -> None:
@@ -102,8 +102,8 @@ class Process:
             pass  # the child has ended: whoever reads its answers learns it
         finally:
             with self._lock:
-                self._writing = False
-                if self._closed:
+                self._writers -= 1
+                if self._closed and not self._writers:
                     os.close(self._jobs)
 
     def _write_all(self, data: bytes | memoryview) -> None:
@@ -136,25 +136,27 @@ class Process:
                     self._ended, self._status = True, status
         return not self._ended
 
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of a child that was killed."""
+        deadline = monotonic() + seconds
+        while self.alive and monotonic() < deadline:
+            sleep(0.001)
+
     def kill(self) -> None:
         """End the child and let go of its pipes; nothing is read any more."""
         if self.alive:
             os.kill(self.pid, signal.SIGKILL)
         with self._lock:
             self._closed = True
-            if not self._writing:
+            if not self._writers:
                 os.close(self._jobs)
         os.close(self.descriptor)
 
+    @property
     def how_it_ended(self) -> str:
-        """Return words for how the child came to its end: "was killed (signal 9)".
-
-        The system closes the pipes of an ending process a moment before it tells the end.
-        """
-        for _ in range(20):
-            if not self.alive:
-                break
-            sleep(0.001)
+        """Words for how the child came to its end: "was killed, …"."""
+        if self.alive:
+            return "closed its output"
         if self._status is None:
             return "ended"
         code = os.waitstatus_to_exitcode(self._status)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
 
 from sidekeep.model import rows
 from sidekeep.model.keys import BODY
@@ -10,12 +11,27 @@ from sidekeep.model.rows import Row
 from sidekeep.store import lists
 from sidekeep.store.transaction import Transaction
 
+T = TypeVar("T")
+
 
 def all_rows(transaction: Transaction) -> list[Row]:
     """Return all sessions: pinned ones first, then the newest ``createdAt`` first."""
     return sorted(
         rows.walk(transaction), key=lambda row: (not row.pinned, -row.created, -row.entry)
     )
+
+
+class Window(Protocol):
+    """Which rows of a list are wanted."""
+
+    offset: int
+    limit: int | None
+
+
+def part(every: Sequence[T], wanted: Window) -> Sequence[T]:
+    """Return the rows that are wanted."""
+    end = None if wanted.limit is None else wanted.offset + wanted.limit
+    return every[wanted.offset : end]
 
 
 def described(transaction: Transaction, row: Row) -> dict[str, Any]:

@@ -82,6 +82,6 @@ def _of_index(transaction: Transaction, splice: Splice) -> dict[str, str]:
                     found.add(row.id)
         names.append(found)
     went, came = names
-    told = {session: "save" for session in came - went}
-    told |= {session: "update" for session in came & went}
-    return told | {session: "delete" for session in went - came}
+    told = dict.fromkeys(came - went, "save")
+    told |= dict.fromkeys(came & went, "update")
+    return told | dict.fromkeys(went - came, "delete")

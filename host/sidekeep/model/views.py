@@ -33,7 +33,7 @@ def prepare_array(key: str, raw: bytes, holes: Sequence[LongString]) -> list[New
 
 
 def open_list(transaction: Transaction, key: str) -> StoredList | None:
-    """Return the list of a key, ``None`` if nothing is there, ``ConflictError`` if it is no list."""
+    """Return the list of a key, ``None`` if there is none; ``ConflictError`` for another value."""
     found = lists.find(transaction, key)
     if found is None and documents.find(transaction, key) is not None:
         raise ConflictError(

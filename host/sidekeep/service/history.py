@@ -116,7 +116,7 @@ def revision_of(transaction: Transaction) -> int:
     return 0 if target is None else target.revision
 
 
-def _list(transaction: Transaction, params: Page) -> Pieces:
+def _list(transaction: Transaction, params: Page, _: Request) -> Pieces:
     target = open_list(transaction, HISTORY)
     rest = _encode(
         {

@@ -10,7 +10,7 @@ import msgspec
 from sidekeep.errors import InvalidParams, NotFoundError
 from sidekeep.model import thumbnails
 from sidekeep.model.pictures import EDGE
-from sidekeep.service.method import Method
+from sidekeep.service.method import Method, Request
 from sidekeep.service.replies import StoredText
 from sidekeep.slow import Slow
 from sidekeep.store import blobs, previews, tokens
@@ -45,7 +45,7 @@ def _blob(transaction: Transaction, ref: str) -> Blob:
     return blob
 
 
-def _get(transaction: Transaction, params: Get) -> Pieces:
+def _get(transaction: Transaction, params: Get, _: Request) -> Pieces:
     return _whole(transaction, _blob(transaction, params.ref))
 
 
@@ -53,7 +53,7 @@ def _whole(transaction: Transaction, blob: Blob) -> Pieces:
     return [b'{"url":"', StoredText(("result", "url"), blob, transaction), b'"}']
 
 
-def _thumbnail(transaction: Transaction, params: Thumbnail) -> Pieces | Slow:
+def _thumbnail(transaction: Transaction, params: Thumbnail, _: Request) -> Pieces | Slow:
     blob = _blob(transaction, params.ref)
     found = previews.find(transaction, blob.hash, params.edge)
     if found is None:

@@ -13,8 +13,6 @@ from sidekeep.wire.messages import Hole, Pieces
 
 Area = Literal["local", "session"]
 
-Reading = Callable[[Transaction, Any], Pieces | Slow]
-
 
 class Request(NamedTuple):
     """What comes with the parameters of a call.
@@ -26,11 +24,14 @@ class Request(NamedTuple):
     settings: Settings
 
 
+Reading = Callable[[Transaction, Any, Request], Pieces | Slow]
+
+
 class Method(NamedTuple):
     """How a method is carried out: exactly one of ``read`` and ``prepare`` is there.
 
-    ``read(transaction, params)`` gives the result, or the work that has to be done before. ``prepare(params, request)`` does all work that
-    needs no transaction and gives the mutation itself. ``holes``: it takes the strings that arrived
+    ``read(transaction, params, request)`` gives the result, or the work that has to be done before.
+    ``prepare(params, request)`` does all work that needs no transaction and gives the mutation. ``holes``: it takes the strings that arrived
     apart as they are; for all others they are put back into the parameters. ``area``: where it
     works, if the parameters do not say it.
     """

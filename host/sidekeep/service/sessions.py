@@ -8,15 +8,17 @@ from typing import Any
 import msgspec
 
 from sidekeep.errors import InvalidParams, NotFoundError
-from sidekeep.model import listing, restoring, rows, sessions
+from sidekeep.model import listing, restoring, sessions
 from sidekeep.model.edit import Edit, undo_number
 from sidekeep.model.entries import prefixes_of, prepare
 from sidekeep.model.frame import Mutation
 from sidekeep.model.history import entry_word
+from sidekeep.service import found
 from sidekeep.service.entries import Page
 from sidekeep.service.entries import listing as entries_listing
 from sidekeep.service.history import Nothing, changing, inner
 from sidekeep.service.method import Method, Request
+from sidekeep.slow import Slow
 from sidekeep.store.founding import live_word
 from sidekeep.store.transaction import Transaction
 from sidekeep.wire.messages import Pieces
@@ -100,20 +102,17 @@ def _prepare_save(params: Save, request: Request) -> Mutation:
     return changing("sessions.save", work)
 
 
-def _list(transaction: Transaction, params: List) -> Pieces:
-    found = listing.all_rows(transaction)
-    return [_page(transaction, params, found)]
-
-
-def _page(transaction: Transaction, params: List, found: list[rows.Row]) -> bytes:
+def _list(transaction: Transaction, params: List, request: Request) -> Pieces | Slow:
     if params.offset < 0 or (params.limit is not None and params.limit < 0):
         raise InvalidParams("offset and limit must be 0 or more.")
-    end = None if params.limit is None else params.offset + params.limit
-    described = [listing.described(transaction, row) for row in found[params.offset : end]]
-    return _encode({"rows": described, "total": len(found)})
+    if params.query.strip():
+        return found.work(params, prefixes_of(request.settings))
+    every = listing.all_rows(transaction)
+    described = [listing.described(transaction, row) for row in listing.part(every, params)]
+    return [_encode({"rows": described, "total": len(every)})]
 
 
-def _get(transaction: Transaction, params: Get) -> Pieces:
+def _get(transaction: Transaction, params: Get, _: Request) -> Pieces:
     body = sessions.body_of(transaction, params.id)
     row = _encode({"row": _row(transaction, params.id)})
     return entries_listing(transaction, body, params, row[1:-1])

@@ -105,7 +105,7 @@ def _list(keys: str | list[str] | None) -> list[str] | None:
     return [keys] if isinstance(keys, str) else keys
 
 
-def _get(transaction: Transaction, params: Get) -> Pieces:
+def _get(transaction: Transaction, params: Get, _: Request) -> Pieces:
     pieces: Pieces = [b'{"items":{']
     revisions = []
     comma = b""
@@ -211,7 +211,7 @@ def _prepare_clear(params: OnArea, request: Request) -> Mutation:
     return lambda transaction, revision: (areas.clear(transaction, revision), b"{}")
 
 
-def _get_keys(transaction: Transaction, params: OnArea) -> Pieces:
+def _get_keys(transaction: Transaction, params: OnArea, _: Request) -> Pieces:
     pieces: Pieces = [b'{"keys":[']
     comma = b""
     for index, key in enumerate(areas.get_keys(transaction)):
@@ -226,7 +226,7 @@ def _get_keys(transaction: Transaction, params: OnArea) -> Pieces:
     return pieces
 
 
-def _bytes_in_use(transaction: Transaction, params: BytesInUse) -> Pieces:
+def _bytes_in_use(transaction: Transaction, params: BytesInUse, _: Request) -> Pieces:
     return [_encode({"bytes": areas.bytes_in_use(transaction, _list(params.keys))})]
 
 

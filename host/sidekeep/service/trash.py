@@ -26,7 +26,7 @@ class Empty(msgspec.Struct):
     undo: str | None = None
 
 
-def _list(transaction: Transaction, params: Nothing) -> Pieces:
+def _list(transaction: Transaction, params: Nothing, _: Request) -> Pieces:
     items = []
     for number, removal in trash.newest_first(transaction):
         items.append(
