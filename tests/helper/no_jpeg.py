@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PIL import _imaging
 
-del _imaging.jpeg_encoder  # type: ignore[attr-defined]
-del _imaging.jpeg_decoder  # type: ignore[attr-defined]
+del _imaging.jpeg_encoder
+del _imaging.jpeg_decoder
 
 from sidekeep.helper.thumbnails import run  # noqa: E402
 

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from sidekeep.errors import InternalError, NotFoundError, UnavailableError
 from sidekeep.helper import parent
 from sidekeep.helper.parent import JobFailed
+from sidekeep.helper.process import Process
 
 from .waiting import Make, ask, gone_within, outcomes, pid_of, readable, script, state, step
 
@@ -129,6 +131,8 @@ def test_a_big_job_does_not_hold_the_parent_up_and_arrives_whole(make: Make) -> 
     pid = pid_of(helper)
     data = os.urandom(12_000_000)
     os.kill(pid, signal.SIGSTOP)
+    while state(pid) != "T":
+        time.sleep(0.01)
     rescue = threading.Timer(20, os.kill, (pid, signal.SIGCONT))
     rescue.start()
     big = helper.submit(b"digest%" + data)
@@ -138,6 +142,25 @@ def test_a_big_job_does_not_hold_the_parent_up_and_arrives_whole(make: Make) -> 
     rescue.cancel()
     os.kill(pid, signal.SIGCONT)
     assert outcomes(helper, 2) == {big: hashlib.sha256(data).digest(), small: b"small"}
+
+
+def test_writers_that_are_late_close_the_pipe_once(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_all = Process._write_all
+
+    def write_and_linger(process: Process, data: bytes | memoryview) -> None:
+        write_all(process, data)
+        time.sleep(0.3)
+
+    monkeypatch.setattr(Process, "_write_all", write_and_linger)
+    helper = make()
+    assert [ask(helper, b"echo%" + word) for word in (b"one", b"two")] == [b"one", b"two"]
+    helper.close()
+    mine = [descriptor for _ in range(4) for descriptor in os.pipe()]
+    time.sleep(0.5)
+    for descriptor in mine:
+        os.close(descriptor)  # OSError if a writer has closed it meanwhile
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_531, 65_536, 65_541, 1_114_112, 3_000_000])

@@ -46,6 +46,9 @@ LARGEST_WEBP_PIXELS = 40_000_000
 """libwebp and Pillow hold the picture five times while they decode it; others once or twice."""
 WHOLE_BYTES = 65_536
 QUALITY = 82
+FILL = {(128, 128, 128), (64, 64, 64)}
+"""The middle of all values, as RGB: of grey and YCbCr, and of CMYK."""
+FILL_SHARE = 15 / 16
 STRIP_PIXELS = 2_000_000
 LONGEST_TEXT = 16_777_216
 """Bytes of one text in a PNG. Programs that make pictures leave megabytes of their settings there,
@@ -127,7 +130,7 @@ def _preview(job: Picture, name: str) -> Answer:
     picture, painted, size = loaded
     orientation = _orientation(picture) if name in _TURNED_BY_BROWSERS else 1
     small = _small(picture, painted, _fitting(size, job.edge))
-    if cut and small.getcolors(maxcolors=1):
+    if cut and _is_fill(small):
         return NoPreview("The picture is cut off before its first pixels.")
     if max(size) <= job.edge and len(data) <= WHOLE_BYTES and orientation == 1:
         return Whole()
@@ -165,6 +168,13 @@ def _load(
     except Exception:  # noqa: BLE001 - Pillow raises nearly everything for damaged files
         return None
     return picture, painted or (0, 0, *picture.size), size
+
+
+def _is_fill(small: Image.Image) -> bool:
+    """Return whether nearly all of a cut JPEG is what libjpeg puts in the place of data."""
+    colours = small.getcolors(small.width * small.height) or []
+    count, colour = max(colours)
+    return colour in FILL and count > FILL_SHARE * small.width * small.height
 
 
 def _orientation(picture: Image.Image) -> int:
@@ -229,18 +239,24 @@ def _on_white(
 
 def _opaque(part: Image.Image) -> Image.Image:
     """Return a picture of any mode as RGB on white."""
-    clear = part.mode in {"RGBA", "LA", "PA"} or "transparency" in part.info
-    colours = part.convert("RGBA") if clear else part
-    alpha = colours.getchannel("A") if clear else None
-    if part.mode.startswith("I"):  # Pillow would cut sixteen bits off at 255
-        part.info.pop("transparency", None)
-        colours = part.point(_to_eight_bits).convert("L")
-    if alpha is None:
-        return colours.convert("RGB")
-    white = Image.new("RGB", part.size, "white")
-    white.paste(colours.convert("RGB"), mask=alpha)
-    return white
+    if part.mode.startswith("I"):
+        return _opaque_grey(part)
+    if part.mode in {"RGBA", "LA", "PA"} or "transparency" in part.info:
+        colours = part.convert("RGBA")
+        white = Image.new("RGB", part.size, "white")
+        white.paste(colours.convert("RGB"), mask=colours.getchannel("A"))
+        return white
+    return part.convert("RGB")
 
 
-def _to_eight_bits(value: float) -> float:
-    return value * (255 / 65_535) + 0.5
+def _opaque_grey(part: Image.Image) -> Image.Image:
+    """Return sixteen bits of grey as RGB on white: Pillow's own conversion cuts off at 255."""
+    values = part.convert("I")
+    grey = values.point([round(value * 255 / 65_535) for value in range(65_536)], "L")
+    clear = part.info.get("transparency")
+    if isinstance(clear, int):
+        table = [0] * 65_536
+        table[clear] = 255
+        grey.paste(255, mask=values.point(table, "L"))
+    grey.info.clear()  # it would be taken for a clear colour of eight bits
+    return grey.convert("RGB")
