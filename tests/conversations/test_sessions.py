@@ -308,7 +308,9 @@ async def test_the_old_kind_of_rows_is_split_at_the_first_call(chat: Chat) -> No
 
 @pytest.mark.parametrize("first", ["pin", "rename", "delete", "load", "append", "get", "save"])
 async def test_every_first_call_after_an_upgrade_works(chat: Chat, first: str) -> None:
-    rows = [{"id": "s1", "name": "A", "createdAt": 1, "history": [user("Hi"), assistant("x")]}]
+    rows: list[Any] = [
+        {"id": "s1", "name": "A", "createdAt": 1, "history": [user("Hi"), assistant("x")]}
+    ]
     await chat.host.set({"savedSessions": rows, "history": [user("live")]})
     params: dict[str, Any] = {
         "pin": {"pinned": True},

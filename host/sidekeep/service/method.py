@@ -31,9 +31,9 @@ class Method(NamedTuple):
     """How a method is carried out: exactly one of ``read`` and ``prepare`` is there.
 
     ``read(transaction, params, request)`` gives the result, or the work that has to be done before.
-    ``prepare(params, request)`` does all work that needs no transaction and gives the mutation. ``holes``: it takes the strings that arrived
-    apart as they are; for all others they are put back into the parameters. ``area``: where it
-    works, if the parameters do not say it.
+    ``prepare(params, request)`` does all work that needs no transaction and gives the mutation.
+    ``holes``: it takes the strings that arrived apart as they are; for all others they are put back
+    into the parameters. ``area``: where it works, if the parameters do not say it.
     """
 
     params: type
