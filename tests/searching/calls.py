@@ -9,10 +9,12 @@ import msgspec
 
 from sidekeep.handshake import Settings
 from sidekeep.model.frame import Frame
+from sidekeep.model.keys import BODY
 from sidekeep.searching import sessions
 from sidekeep.searching.sessions import Hit
 from sidekeep.service import find
 from sidekeep.service.method import Request
+from sidekeep.store import lists
 from sidekeep.store.environment import Store
 from sidekeep.store.transaction import Transaction
 
@@ -62,24 +64,27 @@ def save(store: Store, name: str, *entries: Entry) -> str:
     return identity
 
 
-def body(store: Store, session: str) -> list[Entry]:
-    """Return the entries of a session with their ids, as ``{"id", "entry"}``."""
-    method = find("sessions.get")
-    assert method is not None and method.read is not None
-    read: Any = msgspec.json.decode(json.dumps({"id": session}), type=method.params)
+def ids(store: Store, session: str) -> list[int]:
+    """Return the ids of a session's entries, in order."""
     with store.read() as transaction:
-        text = b"".join(
-            piece for piece in method.read(transaction, read) if isinstance(piece, bytes)
-        )
-    entries = json.loads(text)["entries"]
-    assert isinstance(entries, list)
-    return entries
+        body = lists.find(transaction, BODY + session)
+        assert body is not None
+        return [entry.id for entry in body.entries()]
 
 
 def hits(store: Store, query: str, *prefixes: str) -> dict[str, Hit]:
-    """Return what a search finds, by session."""
-    with store.read() as transaction:
-        found = sessions.find(transaction, query, prefixes or (PREFIX,))
+    """Return what a search finds, by session. Both ways of searching must find the same."""
+    usual = sessions._MANY
+    answers = []
+    try:
+        for many in (usual, 0.0, 2.0):
+            sessions._MANY = many
+            with store.read() as transaction:
+                answers.append(sessions.find(transaction, query, prefixes or (PREFIX,)))
+    finally:
+        sessions._MANY = usual
+    found = answers[0]
+    assert answers[1] == answers[2] == found
     by_session = {hit.session: hit for hit in found}
     assert len(by_session) == len(found)
     return by_session

@@ -16,6 +16,7 @@ from sidekeep.searching.scan import (
     Batch,
     Found,
     first_hits,
+    first_hits_list_by_list,
     matching_records,
 )
 from sidekeep.store.layout import ENTRY, ENTRY_KEY, NUMBER
@@ -32,7 +33,12 @@ counts = st.integers(1, 7)
 
 def batches(pairs: Iterable[tuple[bytes, bytes]], count: int, table: bytes) -> list[Batch]:
     everything = [(memoryview(table + key), memoryview(row)) for key, row in pairs]
-    return [everything[start : start + count] for start in range(0, len(everything), count)]
+    made = []
+    for start in range(0, len(everything), count):
+        some = everything[start : start + count]
+        keys = [key for key, _ in some]
+        made.append(Batch([row for _, row in some], keys.copy))
+    return made
 
 
 def search_rows(rows: Sequence[Row], count: int, table: bytes = b"t") -> list[Batch]:
@@ -104,3 +110,34 @@ def test_the_first_text_of_a_list_counts_before_its_first_attachment(
             if records.get(record) == kind:
                 wanted.setdefault(number, Found(kind, 100 + position, record))
     assert first_hits(batches(pairs, count, b"e"), records) == wanted
+
+
+@settings(deadline=None)
+@given(
+    rows,
+    queries,
+    st.lists(st.lists(st.integers(0, 31), max_size=8), max_size=8),
+    st.sampled_from([[], PREFIXES]),
+)
+def test_both_ways_find_the_same(
+    rows: list[Row], query: str, lists: list[list[int]], prefixes: list[bytes]
+) -> None:
+    wanted = folded(query).encode()
+    texts = {
+        7 * number: bytes((flags,)) + "\0".join(map(folded, texts)).encode()
+        for number, (flags, texts) in enumerate(rows, 1)
+    }
+    entries = {
+        number: [(50 * number + place, 7 * record) for place, record in enumerate(records)]
+        for number, records in enumerate(lists, 1)
+    }
+    pairs = (
+        (ENTRY_KEY.pack(number, place), ENTRY.pack(*entry))
+        for number, some in entries.items()
+        for place, entry in enumerate(some)
+    )
+    at_once = first_hits(
+        batches(pairs, 3, b"e"), matching_records(search_rows(rows, 4), wanted, prefixes)
+    )
+    each = first_hits_list_by_list(entries, entries.__getitem__, texts.get, wanted, prefixes)
+    assert each == at_once

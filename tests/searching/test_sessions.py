@@ -16,9 +16,9 @@ from sidekeep.text.fold import folded
 from tests.searching.calls import (
     PREFIX,
     assistant,
-    body,
     call,
     hits,
+    ids,
     parts,
     save,
     shown,
@@ -99,7 +99,7 @@ def test_the_middle_of_a_sentence_is_found(store: Store, language: str) -> None:
     in_name = save(store, sentence, user("other"))
     assert where(store, query) == {in_text: "text", in_name: "name"}
     found = hits(store, query)[in_text]
-    assert f"e{found.entry}" == body(store, in_text)[1]["id"]
+    assert found.entry == ids(store, in_text)[1]
     assert shown(store, query) == {in_text: sentence}
 
 
@@ -120,8 +120,8 @@ def test_name_then_text_then_attachment(store: Store) -> None:
     assert where(store, "word") == {all_three: "name", two: "text", one: "attachment"}
     assert none not in hits(store, "word")
     found = hits(store, "word")
-    assert f"e{found[two].entry}" == body(store, two)[2]["id"]
-    assert f"e{found[one].entry}" == body(store, one)[1]["id"]
+    assert found[two].entry == ids(store, two)[2]
+    assert found[one].entry == ids(store, one)[1]
 
 
 def test_attachments_are_known_by_id_or_by_the_beginning_of_any_text(store: Store) -> None:
@@ -171,8 +171,8 @@ def test_an_entry_in_many_sessions_is_found_in_each(store: Store) -> None:
 
 def test_changes_are_found_at_once(store: Store) -> None:
     session = save(store, "n", user("before"))
-    entry = body(store, session)[0]["id"]
-    call(store, "history.update", id=entry, entry=user("after"))
+    entry = ids(store, session)[0]
+    call(store, "history.update", id=f"e{entry}", entry=user("after"))
     assert where(store, "before") == {session: "text"}
     call(store, "sessions.save", id=session)
     assert where(store, "before") == {}
@@ -268,7 +268,7 @@ def test_a_search_finds_what_a_look_at_each_session_finds(
     }
     for session, (kind, index) in expected.items():
         if kind != "name":
-            assert f"e{found[session].entry}" == body(store, session)[index]["id"]
+            assert found[session].entry == ids(store, session)[index]
     for text in shown(store, query).values():
         assert text is not None and folded(query) in folded(text)
 
@@ -278,7 +278,7 @@ def test_many_rows_are_all_looked_at(store: Store) -> None:
     session = save(store, "n", *entries)
     for number in (0, 63, 64, 255, 256, 699):
         found = hits(store, f"entry {number} ")[session]
-        assert f"e{found.entry}" == body(store, session)[number]["id"]
+        assert found.entry == ids(store, session)[number]
     with store.read() as transaction:
         assert transaction.count(SEARCH) == 700
         assert transaction.count(ENTRIES) > 1400

@@ -8,7 +8,9 @@ read but the records that are shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 
 import msgspec
@@ -17,9 +19,18 @@ from sidekeep.errors import DamagedError
 from sidekeep.model import rows
 from sidekeep.model.entries import facts_of
 from sidekeep.model.keys import BODY
-from sidekeep.searching.scan import ATTACHMENT, TEXT, Batch, Found, first_hits, matching_records
+from sidekeep.searching.scan import (
+    ATTACHMENT,
+    TEXT,
+    Batch,
+    Found,
+    first_hits,
+    first_hits_list_by_list,
+    hits_in,
+    matching_records,
+)
 from sidekeep.store import records
-from sidekeep.store.layout import CRC, DOCUMENT, DOCUMENTS, ENTRIES, SEARCH, row_key
+from sidekeep.store.layout import CRC, DOCUMENT, DOCUMENTS, ENTRIES, ENTRY, NUMBER, SEARCH
 from sidekeep.store.transaction import BROKEN, Transaction, damaged
 from sidekeep.text.excerpts import excerpt
 from sidekeep.text.fold import folded
@@ -27,6 +38,10 @@ from sidekeep.text.fold import folded
 # Texts fill the processor's cache when they are joined, entries do not.
 _TEXT_BATCH = 64
 _ENTRY_BATCH = 256
+# From this share of texts that fit on, each list is looked at by itself; told from a sample.
+_MANY = 0.3
+_SAMPLES = 16
+_SAMPLE_ROWS = 32
 _WORDS = {TEXT: "text", ATTACHMENT: "attachment"}
 
 
@@ -58,25 +73,57 @@ def find(transaction: Transaction, query: str, prefixes: Sequence[str]) -> list[
     wanted = folded(query.strip())
     if not wanted:
         return []
-    matching = matching_records(
-        _batches(transaction, SEARCH, _TEXT_BATCH),
+    numbers = _body_numbers(transaction)
+    found = _first_hits(
+        transaction,
+        numbers.values(),
         wanted.encode(),
         [folded(prefix).encode() for prefix in prefixes],
     )
-    by_list: dict[int, Found] = {}
-    numbers: dict[str, int] = {}
-    if matching:
-        by_list = first_hits(_batches(transaction, ENTRIES, _ENTRY_BATCH), matching)
-        numbers = _body_numbers(transaction)
     hits = []
     for row in rows.walk(transaction):
         if wanted in folded(row.name):
             hits.append(Hit(row.id, "name"))
-            continue
-        found = by_list.get(numbers.get(row.id, 0))
-        if found is not None:
-            hits.append(Hit(row.id, _WORDS[found.where], found.entry, found.record))
+        elif (first := found.get(numbers.get(row.id, 0))) is not None:
+            hits.append(Hit(row.id, _WORDS[first.where], first.entry, first.record))
     return hits
+
+
+def _first_hits(
+    transaction: Transaction, lists: Collection[int], wanted: bytes, prefixes: Sequence[bytes]
+) -> dict[int, Found]:
+    if _share_of_hits(transaction, wanted) < _MANY:
+        matching = matching_records(_batches(transaction, SEARCH, _TEXT_BATCH), wanted, prefixes)
+        return first_hits(_batches(transaction, ENTRIES, _ENTRY_BATCH), matching)
+    with _broken_told(), transaction.txn.cursor() as cursor:
+
+        def entries_of(number: int) -> Iterator[tuple[int, int]]:
+            prefix = ENTRIES + NUMBER.pack(number)
+            if cursor.set_range(prefix):
+                for key, row in cursor.iternext(keys=True, values=True):
+                    if key[: len(prefix)] != prefix:
+                        return
+                    yield ENTRY.unpack(row)
+
+        def row_of(record: int) -> memoryview | None:
+            return transaction.get(SEARCH, NUMBER.pack(record))
+
+        return first_hits_list_by_list(lists, entries_of, row_of, wanted, prefixes)
+
+
+def _share_of_hits(transaction: Transaction, wanted: bytes) -> float:
+    """Return in how much of a sample of all texts ``wanted`` is, from 0 to 1."""
+    newest = transaction.head.records
+    looked_at = hits = 0
+    with _broken_told(), transaction.txn.cursor() as cursor:
+        for start in range(0, newest, newest // _SAMPLES + 1):
+            if not cursor.set_range(SEARCH + NUMBER.pack(start)):
+                break
+            pairs = list(islice(cursor.iternext(keys=True, values=True), _SAMPLE_ROWS))
+            texts = [row for key, row in pairs if key[0] == SEARCH[0]]
+            looked_at += len(texts)
+            hits += len(hits_in(texts, wanted))
+    return hits / looked_at if looked_at else 0.0
 
 
 def excerpts(transaction: Transaction, query: str, numbers: Sequence[int]) -> list[str | None]:
@@ -101,35 +148,48 @@ def _excerpt(transaction: Transaction, query: str, number: int) -> str | None:
 def _body_numbers(transaction: Transaction) -> dict[str, int]:
     """Return the numbers of all lists that are bodies of sessions, by the session's id."""
     decode = msgspec.msgpack.Decoder(_Place).decode
-    start = row_key(BODY)
-    skipped = 1 + len(start)
+    start = BODY.encode()
     numbers = {}
-    for batch in _batches(transaction, DOCUMENTS, _ENTRY_BATCH, start):
-        for key, row in batch:
-            if not DOCUMENT.unpack_from(row)[0]:  # a list
-                place = decode(row[DOCUMENT.size + CRC.size :])
-                numbers[str(key[skipped:], "utf-8")] = place.number
+    for key, row in transaction.rows(DOCUMENTS, start):
+        if key[: len(start)] != start:
+            break
+        if not DOCUMENT.unpack_from(row)[0]:  # a list
+            place = decode(row[DOCUMENT.size + CRC.size :])
+            numbers[str(key[len(start) :], "utf-8")] = place.number
     return numbers
 
 
-def _batches(
-    transaction: Transaction, table: bytes, count: int, start: bytes = b""
-) -> Iterator[Batch]:
-    """Yield the rows of a table whose keys begin with ``start``, ``count`` at a time.
+def _batches(transaction: Transaction, table: bytes, count: int) -> Iterator[Batch]:
+    """Yield the rows of a table, ``count`` at a time, without their keys."""
 
-    The keys include the byte of the table. A batch and not a row is the unit, because a step of a
-    Python generator costs as much as the row itself.
-    """
-    begin = table + start
-    try:
-        with transaction.txn.cursor() as cursor:
-            if not cursor.set_range(begin):
+    def keys_of(size: int, previous: bytes) -> list[memoryview]:
+        with transaction.txn.cursor() as reader:
+            reader.set_range(previous)
+            keys = reader.iternext(keys=True, values=False)
+            return (
+                list(islice(keys, size + 1))[1:] if previous != table else list(islice(keys, size))
+            )
+
+    previous = table
+    with _broken_told(), transaction.txn.cursor() as cursor:
+        if not cursor.set_range(table):
+            return
+        rest = cursor.iternext(keys=False, values=True)
+        while rows := list(islice(rest, count)):
+            last = bytes(cursor.key())
+            if last[:1] != table:  # it went on into the next table
+                size = sum(key[0] == table[0] for key in keys_of(len(rows), previous))
+                if size:
+                    yield Batch(rows[:size], partial(keys_of, size, previous))
                 return
-            rest = cursor.iternext(keys=True, values=True)
-            while batch := list(islice(rest, count)):
-                if batch[-1][0][: len(begin)] != begin:
-                    yield [pair for pair in batch if pair[0][: len(begin)] == begin]
-                    return
-                yield batch
+            yield Batch(rows, partial(keys_of, len(rows), previous))
+            previous = last
+
+
+@contextmanager
+def _broken_told() -> Iterator[None]:
+    """Tell a broken tree of the file as the damage that it is."""
+    try:
+        yield
     except BROKEN as error:
         raise damaged(f"The data file is damaged ({error}).") from error
