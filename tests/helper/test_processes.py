@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from sidekeep.errors import InternalError, NotFoundError, UnavailableError
@@ -73,14 +74,15 @@ def test_the_child_runs_the_same_interpreter_and_finds_the_same_modules_whatever
 def test_the_child_has_none_of_the_parents_descriptors(make: Make, tmp_path: Path) -> None:
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("this system does not show descriptors")
-    helper = make()
-    before = ask(helper, b"descriptors%")
-    helper.close()
-    with open(tmp_path / "file", "wb"):
-        pipe = os.pipe()
-        assert ask(make(), b"descriptors%") == before
-        for descriptor in pipe:
-            os.close(descriptor)
+    environment = lmdb.open(str(tmp_path))  # does not close its file on exec
+    with environment.begin(), open(tmp_path / "data.mdb", "rb") as file:
+        os.set_inheritable(file.fileno(), True)
+        pid = pid_of(make())
+        leads_to = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
+    environment.close()
+    assert leads_to.count("/dev/null") >= 1
+    assert sum(link.startswith("pipe:") for link in leads_to[3:]) == 2
+    assert len(leads_to) == 5
 
 
 def test_a_child_that_cannot_start_answers_every_job_and_is_not_started_again(make: Make) -> None:

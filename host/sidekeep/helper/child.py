@@ -39,6 +39,8 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 def main(arguments: list[str]) -> NoReturn:
     """Serve one parent; ``arguments``: the table's module, the kind, seconds, bytes or ``-``."""
     table, kind, seconds, memory = arguments
+    # LMDB opens its file without "close on exec", and the host's own parent may have left some too.
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     source, target = protect_standard_streams()
     die_with_parent(source)
     for name in ("SIGINT", "SIGHUP"):  # Ctrl-C in a terminal is meant for the browser

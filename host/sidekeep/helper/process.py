@@ -7,8 +7,8 @@ Rules of this module:
   only for descriptors that become readable, and a pipe holds 64 KB where a picture may have 12 MB.
   The other way, a file in memory or an unlinked one handed over, would cost the host 12 MB of
   copying in its main thread, exists on Linux only or puts the picture on a disk.
-* The child is started with ``posix_spawn``: no import, and no copy of the host's page tables. The
-  host's descriptors are closed on exec; only standard error is shared.
+* The child is started with ``posix_spawn``: no import, and no copy of the host's page tables. It
+  keeps only standard error of the host's descriptors.
 * The child runs the interpreter that runs the host, with the flags of the host's launcher and with
   the host's own search path: nothing in the environment changes what it imports.
 """
