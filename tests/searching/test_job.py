@@ -10,7 +10,8 @@ import pytest
 from sidekeep.errors import DamagedError, SidekeepError
 from sidekeep.helper.parent import Helper
 from sidekeep.searching import job
-from sidekeep.searching.job import Excerpts, Find, Place
+from sidekeep.searching.job import Excerpts, Find, FindPage, Job, Place
+from sidekeep.searching.sessions import Page, Shown
 from sidekeep.store.environment import Store
 from tests.helper.waiting import ask
 from tests.searching.calls import PREFIX, call, save, user
@@ -23,7 +24,7 @@ def helper() -> Iterator[Helper]:
     made.close()
 
 
-def answer(helper: Helper, work: Find | Excerpts) -> bytes:
+def answer(helper: Helper, work: Job) -> bytes:
     outcome = ask(helper, job.job(work))
     assert isinstance(outcome, bytes), outcome
     return outcome
@@ -40,6 +41,8 @@ def test_a_helper_finds_and_shows_what_the_host_has_just_stored(
     second = save(store, "needles", user("x"))
     hits = job.hits(answer(helper, Find(place, "needle", [PREFIX])))
     assert {hit.session: hit.where for hit in hits} == {first: "text", second: "name"}
+    page = job.page(answer(helper, FindPage(place, "needle", [PREFIX], offset=1)))
+    assert page == Page(2, [Shown(found, "the Needle in the hay")])
     texts = job.shown(answer(helper, Excerpts(place, "needle", [found.record, 999])))
     assert texts == ["the Needle in the hay", None]
 

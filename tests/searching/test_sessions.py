@@ -221,6 +221,22 @@ def test_an_excerpt_of_what_is_gone_is_none(store: Store) -> None:
         assert sessions.excerpts(transaction, "other", [record]) == [None]
 
 
+def test_hits_come_in_the_order_of_the_list_and_in_pages(store: Store) -> None:
+    made = [save(store, f"Needle {number}", user("x")) for number in range(4)]
+    text = save(store, "n", user("x"), user("a needle"))
+    call(store, "sessions.pin", id=made[1], pinned=True)
+    order = [made[1], text, made[3], made[2], made[0]]
+    with store.read() as transaction:
+        for offset, limit in ((0, None), (0, 2), (1, 2), (4, 9), (9, None), (0, 0)):
+            page = sessions.page(transaction, " needle", [PREFIX], offset, limit)
+            assert page.total == 5
+            chosen = order[offset:][:limit]
+            assert [one.hit.session for one in page.shown] == chosen
+        shown = sessions.page(transaction, "needle", [PREFIX], 0, 2).shown
+    assert [one.excerpt for one in shown] == ["Needle 1", "a needle"]
+    assert [one.hit.where for one in shown] == ["name", "text"]
+
+
 WORDS = ["Alpha", "beta", "β", "ГАММА", "Straße", "昨天", "서울", PREFIX, "👍🏽", "e\u0301"]
 contents = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
 drawn_entries = st.builds(

@@ -11,7 +11,7 @@ import msgspec
 
 from sidekeep.errors import SidekeepError
 from sidekeep.searching import sessions
-from sidekeep.searching.sessions import Hit
+from sidekeep.searching.sessions import Hit, Page
 from sidekeep.store.environment import Store
 
 
@@ -34,6 +34,19 @@ class Find(msgspec.Struct, tag="find", frozen=True):
     prefixes: list[str]
 
 
+class FindPage(msgspec.Struct, tag="page", frozen=True):
+    """The same for some of the sessions, with excerpts. Its answer: a ``Page``.
+
+    So that the host, where small calls wait, neither sorts nor reads thousands of hits.
+    """
+
+    place: Place
+    query: str
+    prefixes: list[str]
+    offset: int = 0
+    limit: int | None = None
+
+
 class Excerpts(msgspec.Struct, tag="excerpts", frozen=True):
     """The job of showing what fits in some records. Its answer: a text or ``None`` for each."""
 
@@ -42,13 +55,16 @@ class Excerpts(msgspec.Struct, tag="excerpts", frozen=True):
     records: list[int]
 
 
-_decode_job = msgspec.msgpack.Decoder(Find | Excerpts).decode
+Job = Find | FindPage | Excerpts
+
+_decode_job = msgspec.msgpack.Decoder(Job).decode
 _decode_hits = msgspec.msgpack.Decoder(list[Hit]).decode
+_decode_page = msgspec.msgpack.Decoder(Page).decode
 _decode_excerpts = msgspec.msgpack.Decoder(list[str | None]).decode
 _encode = msgspec.msgpack.encode
 
 
-def job(work: Find | Excerpts) -> bytes:
+def job(work: Job) -> bytes:
     """Return the job to be sent."""
     return _encode(work)
 
@@ -56,6 +72,11 @@ def job(work: Find | Excerpts) -> bytes:
 def hits(answer: bytes) -> list[Hit]:
     """Read the answer to ``Find``."""
     return _decode_hits(answer)
+
+
+def page(answer: bytes) -> Page:
+    """Read the answer to ``FindPage``."""
+    return _decode_page(answer)
 
 
 def shown(answer: bytes) -> list[str | None]:
@@ -70,6 +91,10 @@ def run(data: bytes) -> bytes:
         with _stores.of(work.place).read() as transaction:
             if isinstance(work, Find):
                 return _encode(sessions.find(transaction, work.query, work.prefixes))
+            if isinstance(work, FindPage):
+                return _encode(
+                    sessions.page(transaction, work.query, work.prefixes, work.offset, work.limit)
+                )
             return _encode(sessions.excerpts(transaction, work.query, work.records))
     except SidekeepError:
         _stores.close()

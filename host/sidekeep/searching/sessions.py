@@ -16,7 +16,7 @@ from itertools import islice
 import msgspec
 
 from sidekeep.errors import DamagedError
-from sidekeep.model import rows
+from sidekeep.model import listing, rows
 from sidekeep.model.entries import facts_of
 from sidekeep.model.keys import BODY
 from sidekeep.searching.scan import (
@@ -58,6 +58,23 @@ class Hit(msgspec.Struct, array_like=True, frozen=True):
     record: int = 0
 
 
+class Shown(msgspec.Struct, array_like=True, frozen=True):
+    """A hit with the place that fits, as it is written there.
+
+    ``excerpt`` is ``None`` where a record cannot be read.
+    """
+
+    hit: Hit
+    excerpt: str | None
+
+
+class Page(msgspec.Struct, array_like=True, frozen=True):
+    """Some of the hits, in the order of the list. ``total``: how many there are in all."""
+
+    total: int
+    shown: list[Shown]
+
+
 class _Place(msgspec.Struct, array_like=True):
     """The beginning of a list's header; what follows is left unread."""
 
@@ -66,7 +83,7 @@ class _Place(msgspec.Struct, array_like=True):
 
 
 def find(transaction: Transaction, query: str, prefixes: Sequence[str]) -> list[Hit]:
-    """Return all sessions that fit ``query``, in no order worth anything. A blank query fits none.
+    """Return all sessions that fit ``query``, in the order of the list. A blank query fits none.
 
     ``prefixes``: how the text of an attachment begins.
     """
@@ -81,7 +98,7 @@ def find(transaction: Transaction, query: str, prefixes: Sequence[str]) -> list[
         [folded(prefix).encode() for prefix in prefixes],
     )
     hits = []
-    for row in rows.walk(transaction):
+    for row in listing.all_rows(transaction):
         if wanted in folded(row.name):
             hits.append(Hit(row.id, "name"))
         elif (first := found.get(numbers.get(row.id, 0))) is not None:
@@ -124,6 +141,22 @@ def _share_of_hits(transaction: Transaction, wanted: bytes) -> float:
             looked_at += len(texts)
             hits += len(hits_in(texts, wanted))
     return hits / looked_at if looked_at else 0.0
+
+
+def page(
+    transaction: Transaction, query: str, prefixes: Sequence[str], offset: int, limit: int | None
+) -> Page:
+    """Return the hits of a page with their excerpts; ``offset`` and ``limit`` are 0 or more."""
+    hits = find(transaction, query, prefixes)
+    end = None if limit is None else offset + limit
+    shown = []
+    for hit in hits[offset:end]:
+        if hit.record:
+            shown.append(Shown(hit, _excerpt(transaction, query, hit.record)))
+        else:
+            row = rows.find(transaction, hit.session)
+            shown.append(Shown(hit, None if row is None else excerpt(row.name, query)))
+    return Page(len(hits), shown)
 
 
 def excerpts(transaction: Transaction, query: str, numbers: Sequence[int]) -> list[str | None]:
