@@ -35,6 +35,6 @@ bench-history *options:
 # Renew the lock files after a change of pyproject.toml or package.json (needs uv).
 lock:
     uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.10 pyproject.toml -o requirements/host.txt
-    uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.10 pyproject.toml --extra tools --no-emit-package lmdb --no-emit-package msgspec -o requirements/tools.txt
+    uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.10 pyproject.toml --extra tools --no-emit-package lmdb --no-emit-package msgspec --no-emit-package pillow -o requirements/tools.txt
     uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml --extra tools --group dev -o requirements/dev.txt
     npm install --package-lock-only

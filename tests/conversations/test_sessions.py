@@ -312,12 +312,12 @@ async def test_every_first_call_after_an_upgrade_works(chat: Chat, first: str) -
         {"id": "s1", "name": "A", "createdAt": 1, "history": [user("Hi"), assistant("x")]}
     ]
     await chat.host.set({"savedSessions": rows, "history": [user("live")]})
-    params: dict[str, Any] = {
+    fields: dict[str, dict[str, Any]] = {
         "pin": {"pinned": True},
         "rename": {"name": "B"},
         "append": {"entries": [user("more")]},
-    }.get(first, {})
-    await chat.call(f"sessions.{first}", id="s1", **params)
+    }
+    await chat.call(f"sessions.{first}", id="s1", **fields.get(first, {}))
     if first == "delete":
         await chat.call("sessions.restore", id="s1")
     body = await chat.plain("session_s1")
