@@ -26,13 +26,15 @@ class Slow(NamedTuple):
     ``kind``: the helper's name. ``key``: what the work is, for telling the same work from other.
     ``job(store)``: makes the helper's job when its turn has come. ``finish(store, answer)``: keeps
     what the helper answered and gives the result of the calls that wait, the work that is to be
-    done next for them, or ``None`` if they can be carried out now.
+    done next for them, or ``None`` if they can be carried out now. ``failed``: keeps that this work
+    took its helper's life, so that it is not tried again and again.
     """
 
     kind: str
     key: Hashable
     job: Callable[[Store], bytes]
     finish: Callable[[Store, bytes], Pieces | Slow | None]
+    failed: Callable[[Store, SidekeepError], None] | None = None
 
 
 class Limits(NamedTuple):
@@ -97,6 +99,7 @@ class SlowWork:
     def take(self) -> None:
         """Deal with everything that has come to an end."""
         from sidekeep.errors import SidekeepError
+        from sidekeep.helper.parent import JobFailed
 
         for kind, helper in self._helpers.items():
             for number, answer in helper.take():
@@ -106,6 +109,9 @@ class SlowWork:
                 try:
                     if isinstance(answer, SidekeepError):
                         result = answer
+                        if isinstance(answer, JobFailed) and work.slow.failed is not None:
+                            work.slow.failed(work.store, answer)
+                            result = None
                     else:
                         result = work.slow.finish(work.store, answer)
                 except SidekeepError as error:

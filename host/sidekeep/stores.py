@@ -83,6 +83,7 @@ class Stores:
     def _opened(self, area: str, folder: str, *, durable: bool) -> Store:
         try:
             from sidekeep.store.environment import Store
+            from sidekeep.store.layout import FORMAT
         except ImportError as error:
             raise UnavailableError(
                 f"storage unavailable: {error}.", next="run install.sh again"
@@ -98,6 +99,10 @@ class Stores:
         )
         store.before_growth.append(self._before_growth)
         self._open[area] = store
+        if store.about.format < FORMAT:
+            from sidekeep.model import upgrade
+
+            upgrade.run(store)
         return store
 
     def close(self) -> None:

@@ -333,5 +333,8 @@ async def test_status_tells_what_the_page_lists(sandbox: Sandbox, host: Sidekeep
         "lmdb",
         "msgspec",
     }
-    for name in ("valueBytes", "blobBytes", "conversations", "readers"):
+    assert set(status["conversations"]) == {"count", "entries", "text", "own", "shared"}
+    assert set(status["trash"]) == {"items", "entries"}
+    assert set(status["previews"]) == {"on", "reason"}
+    for name in ("valueBytes", "blobBytes", "readers"):
         assert isinstance(status[name], int)

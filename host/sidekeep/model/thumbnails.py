@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from sidekeep.errors import NotFoundError
+from sidekeep.errors import NotFoundError, SidekeepError
 from sidekeep.helper import previews as messages
 from sidekeep.slow import Slow
 from sidekeep.store import blobs, previews
@@ -41,7 +41,11 @@ def work(blob: Blob, edge: int) -> Slow:
         store.write(lambda transaction: previews.keep(transaction, blob.hash, edge, _kept(made)))
         return None
 
-    return Slow("thumbnails", (blob.hash, edge), job, finish)
+    def failed(store: Store, error: SidekeepError) -> None:
+        none = previews.Nothing(error.message)
+        store.write(lambda transaction: previews.keep(transaction, blob.hash, edge, none))
+
+    return Slow("thumbnails", (blob.hash, edge), job, finish, failed)
 
 
 def _kept(made: messages.Jpeg | messages.Whole | messages.NoPreview) -> previews.Preview:

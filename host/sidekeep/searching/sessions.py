@@ -8,7 +8,7 @@ read but the records that are shown.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -90,12 +90,8 @@ def find(transaction: Transaction, query: str, prefixes: Sequence[str]) -> list[
     wanted = folded(query.strip())
     if not wanted:
         return []
-    numbers = _body_numbers(transaction)
-    found = _first_hits(
-        transaction,
-        numbers.values(),
-        wanted.encode(),
-        [folded(prefix).encode() for prefix in prefixes],
+    numbers, found = _first_hits(
+        transaction, wanted.encode(), [folded(prefix).encode() for prefix in prefixes]
     )
     hits = []
     for row in listing.all_rows(transaction):
@@ -107,11 +103,14 @@ def find(transaction: Transaction, query: str, prefixes: Sequence[str]) -> list[
 
 
 def _first_hits(
-    transaction: Transaction, lists: Collection[int], wanted: bytes, prefixes: Sequence[bytes]
-) -> dict[int, Found]:
+    transaction: Transaction, wanted: bytes, prefixes: Sequence[bytes]
+) -> tuple[dict[str, int], dict[int, Found]]:
+    """Return the numbers of the bodies, by session, and the first hits, by number."""
     if _share_of_hits(transaction, wanted) < _MANY:
         matching = matching_records(_batches(transaction, SEARCH, _TEXT_BATCH), wanted, prefixes)
-        return first_hits(_batches(transaction, ENTRIES, _ENTRY_BATCH), matching)
+        found = first_hits(_batches(transaction, ENTRIES, _ENTRY_BATCH), matching)
+        return (_body_numbers(transaction) if found else {}), found
+    numbers = _body_numbers(transaction)
     with _broken_told(), transaction.txn.cursor() as cursor:
 
         def entries_of(number: int) -> Iterator[tuple[int, int]]:
@@ -125,7 +124,8 @@ def _first_hits(
         def row_of(record: int) -> memoryview | None:
             return transaction.get(SEARCH, NUMBER.pack(record))
 
-        return first_hits_list_by_list(lists, entries_of, row_of, wanted, prefixes)
+        found = first_hits_list_by_list(numbers.values(), entries_of, row_of, wanted, prefixes)
+    return numbers, found
 
 
 def _share_of_hits(transaction: Transaction, wanted: bytes) -> float:

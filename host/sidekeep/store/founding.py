@@ -62,7 +62,7 @@ def found(
     environment = open_environment(unfinished)
     try:
         transaction = Transaction(environment, writable=True)
-        transaction.put(META, b"store", msgspec.json.encode(about))
+        write_about(transaction, about)
         transaction.put(META, HEAD_KEY, Head().pack())
         transaction.put(META, LIVE_KEY, new_word().encode())
         transaction.finish()
@@ -85,6 +85,11 @@ def note(folder: str, about: About) -> None:
 def new_about(extension: str, profile: str) -> About:
     """Return what a new store says of itself."""
     return About(FORMAT, os.urandom(8).hex(), extension, profile, time.time())
+
+
+def write_about(transaction: Transaction, about: About) -> None:
+    """Write what the store says of itself into the store."""
+    transaction.put(META, b"store", msgspec.json.encode(about))
 
 
 def new_word() -> str:
