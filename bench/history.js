@@ -63,6 +63,12 @@
       if (missing) throw new Error(`no thumbnail: ${missing.state}, ${missing.reason}`);
       return images.length;
     },
+    // Takes what rounds before have appended away again, on both sides.
+    shorten: async (profile, length) => {
+      const { history } = await local.get('history');
+      await local.set({ history: history.slice(0, length) });
+      await links.get(profile).call('history.truncate', { from: length });
+    },
     append: async (contender) => {
       if (contender === 'local') return (await once(appendByGetAndSet))[0];
       if (contender === 'C sync') return mean(() => sync.ask('e' + 'x'.repeat(200)));
@@ -74,10 +80,15 @@
       const { id } = await keep.call('sessions.save');
       return mean(() => keep.call('sessions.save', { id }), () => append(keep));
     },
-    // Loads the sessions in turn, each time with something new in the one that is saved.
-    load: (profile, ids) => {
+    // Loads the sessions in turn, each time with something new in the one that is saved. One that has
+    // grown to more than twice `length` entries is cut to that.
+    load: (profile, ids, length) => {
       const keep = links.get(profile);
-      return mean((call) => keep.call('sessions.load', { id: ids[call % ids.length] }), () => append(keep));
+      const change = async () => {
+        const now = await append(keep);
+        if (now.length > 2 * length) await keep.call('history.truncate', { from: length });
+      };
+      return mean((call) => keep.call('sessions.load', { id: ids[call % ids.length] }), change);
     },
     getLocal: async () => (await once(() => local.get('history')))[0],
     floor: async (bytes) => (await once(() => echo.receive(bytes)))[0],

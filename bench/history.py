@@ -24,6 +24,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).par
 
 from bench.chromium import anonymous, ask, install, number, open_page, rotated, run  # noqa: E402
 from bench.conversations import (  # noqa: E402
+    BODY,
     QUICK,
     Sizes,
     fill_chats,
@@ -157,6 +158,7 @@ class Bench:
         lines.save.add(HISTORY, *await run(self.page, "saveNew", HISTORY))
         lines.again.add(HISTORY, *await run(self.page, "saveAgain", HISTORY))
         lines.written.add(HISTORY, anonymous(self.pids[HISTORY]))
+        await ask(self.page, "shorten", HISTORY, 2 * self.sizes.pictures)
 
     async def _open(self, turn: int) -> None:
         lines = self.history
@@ -188,7 +190,7 @@ class Bench:
                 ids = self.ids[store]
                 spread = [ids[0], ids[len(ids) // 2], ids[-1]]
                 lines.append.add(column, *await run(self.page, "append", store))
-                lines.load.add(column, *await run(self.page, "load", store, spread))
+                lines.load.add(column, *await run(self.page, "load", store, spread, BODY + 1))
                 lines.memory.add(column, anonymous(self.pids[store]))
 
     async def _chats(self) -> None:
