@@ -44,6 +44,9 @@ def read(text: bytes) -> tuple[int, bytes, int, bytes] | None:
         body = base64.urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4))
     except binascii.Error:
         return None
+    # The decoder passes over every character that is none of base64, so a sentence may decode too.
+    if base64.urlsafe_b64encode(body).rstrip(b"=") != encoded:
+        return None
     if zlib.crc32(body[:-4]) != int.from_bytes(body[-4:], "big"):
         return None
     kind, length, name = _FIXED.unpack_from(body)
