@@ -89,26 +89,26 @@ class Execution:
     def _split_old_sessions(self, store: Store, tasks: list[Task]) -> None:
         """Bring sessions of the old kind into the form that the calls need, row by row.
 
-        A row that does not fit on the disk stays as it is, and so do the calls on it fail; the
-        others are served.
+        A row that cannot be split (it does not fit on the disk, something else is in the place of
+        its body) stays as it is, and calls on it fail; the others are served.
         """
         if not any(task.call.method.startswith("sessions.") for task in tasks):
             return
         from sidekeep.model import migration
         from sidekeep.model.frame import Frame
 
-        def split(transaction: Transaction) -> bool:
-            if not migration.needed(transaction):
-                return False
+        def split(transaction: Transaction) -> None:
             frame = Frame(transaction, None)
-            frame.mutate(migration.split_next, None)
+            frame.mutate(migration.splitting(place), None)
             frame.finish(watched=store.bell.heard())
-            return True
 
-        with store.read() as transaction:
-            more: bool | SidekeepError = migration.needed(transaction)
-        while more is True:
-            more = outcome_of(store.write, split)
+        place = 0
+        while True:
+            with store.read() as transaction:
+                place = migration.next_place(transaction, place)
+            if not place:
+                return
+            outcome_of(store.write, split)
 
     def answer(
         self,

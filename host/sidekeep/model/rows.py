@@ -4,21 +4,26 @@ Rules:
 
 * A row is kept as it was written, with whatever else is in it.
 * The short form lies in a table of its own under the session's id and follows every change of the
-  list, whoever made it. Of two rows with the same id the later one counts.
+  list, whoever made it. Of two rows with the same id the later one counts; when it goes, the other
+  one does.
+* A row whose id makes no key of a list (see ``keys``) is kept like one without an id: it names no
+  session.
 * A row with a whole ``history`` in it is of the old kind; their number is kept, so that nobody has
   to look for them in vain.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from sidekeep.errors import DamagedError
+from sidekeep.model.keys import BODY, INDEX, is_view
 from sidekeep.model.updates import text_of
-from sidekeep.store import blobs, records
+from sidekeep.store import blobs, lists, records
 from sidekeep.store.journal import Splice
 from sidekeep.store.layout import KIND_FRAGMENT, META, NUMBER, SESSIONS, row_key
 from sidekeep.store.rope import Blob
@@ -32,7 +37,8 @@ _encode = msgspec.json.encode
 class Row(msgspec.Struct, array_like=True):
     """A session in short. ``entry``: the id of its entry in ``savedSessions``.
 
-    ``created``: as the row says it (milliseconds since 1970), 0 if it is no number.
+    ``created``: as the row says it (milliseconds since 1970), 0 if it is no number. ``rows``: how
+    many rows have this id.
     """
 
     id: str
@@ -41,6 +47,7 @@ class Row(msgspec.Struct, array_like=True):
     created: float
     pinned: bool
     legacy: bool = False
+    rows: int = 1
 
 
 class _Fields(msgspec.Struct):
@@ -54,28 +61,59 @@ class _Fields(msgspec.Struct):
 
 
 def follow(transaction: Transaction, splice: Splice) -> None:
-    """Bring the short forms in line with a change of ``savedSessions``."""
+    """Bring the short forms in line with a change of ``savedSessions`` that has been made."""
     kept = set(splice.inserted)
     came = set(splice.removed)
     legacy = 0
+    several = set()
     for pair in splice.removed:
         row = None if pair in kept else of_record(transaction, *pair)
         if row is None:
             continue
         legacy -= row.legacy
-        present = find(transaction, row.id)
-        if present is not None and present.entry == row.entry:
+        present = find(transaction, row.id) if row.id else None
+        if present is None:
+            continue
+        if present.rows > 1:
+            several.add(row.id)
+            _put(transaction, present, present.rows - 1)
+        else:
             transaction.delete(SESSIONS, row_key(row.id))
     for pair in splice.inserted:
         row = None if pair in came else of_record(transaction, *pair)
         if row is None:
             continue
         legacy += row.legacy
-        if row.id:
-            transaction.put(SESSIONS, row_key(row.id), msgspec.msgpack.encode(row))
+        if not row.id:
+            continue
+        present = find(transaction, row.id)
+        if present is not None:
+            several.add(row.id)
+        _put(transaction, row, 1 if present is None else present.rows + 1)
+    if several:
+        _choose_last(transaction, several)
     if legacy:
         count = legacy_rows(transaction) + legacy
         transaction.put(META, _LEGACY_KEY, NUMBER.pack(count))
+
+
+def _put(transaction: Transaction, row: Row, rows: int) -> None:
+    row.rows = rows
+    transaction.put(SESSIONS, row_key(row.id), msgspec.msgpack.encode(row))
+
+
+def _choose_last(transaction: Transaction, sessions: set[str]) -> None:
+    """Let the last row of each of these sessions count, by looking at all rows."""
+    index = lists.find(transaction, INDEX)
+    last: dict[str, Row] = {}
+    numbers: Counter[str] = Counter()
+    for entry in () if index is None else index.entries():
+        row = of_record(transaction, entry.id, entry.record)
+        if row is not None and row.id in sessions:
+            last[row.id] = row
+            numbers[row.id] += 1
+    for session, row in last.items():
+        _put(transaction, row, numbers[session])
 
 
 def legacy_rows(transaction: Transaction) -> int:
@@ -124,7 +162,7 @@ def of_text(entry: int, text: bytes) -> Row | None:
     except msgspec.ValidationError:
         return None
     legacy = bytes(fields.history).lstrip().startswith(b"[")
-    named = isinstance(fields.id, str) and fields.id
+    named = isinstance(fields.id, str) and is_view(BODY + fields.id)
     if not named and not legacy:
         return None
     created = fields.createdAt

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -17,11 +17,11 @@ from sidekeep.errors import NotFoundError
 from sidekeep.model import history, rows, words
 from sidekeep.model.digests import digest
 from sidekeep.model.edit import Edit
-from sidekeep.model.entries import Facts, NewEntry, facts_of, prepare
-from sidekeep.model.keys import BODY, HISTORY, INDEX, LONGEST_KEY
+from sidekeep.model.entries import NewEntry, facts_of, prepare
+from sidekeep.model.keys import BODY, HISTORY, INDEX
 from sidekeep.model.rows import Row
 from sidekeep.model.updates import text_of
-from sidekeep.model.views import add, open_list, opened
+from sidekeep.model.views import add, facts_in, open_list, opened
 from sidekeep.store import records
 from sidekeep.store.founding import live_word
 from sidekeep.store.lists import StoredList
@@ -29,7 +29,6 @@ from sidekeep.store.transaction import Transaction
 from sidekeep.text.names import automatic_name, cut_name
 
 _encode = msgspec.json.encode
-_LONGEST_ID = LONGEST_KEY - len(BODY)
 
 
 def save(edit: Edit, session: str | None, name: str | None, prefixes: Sequence[str]) -> str | None:
@@ -49,7 +48,7 @@ def save(edit: Edit, session: str | None, name: str | None, prefixes: Sequence[s
     if known is not None:
         changes: dict[str, object] = {} if name is None else {"name": cut_name(name)}
         if changed:
-            changes["textDigest"] = digest(_facts(transaction, body))
+            changes["textDigest"] = digest(facts_in(transaction, body))
         if changes:
             _rewrite_row(edit, known, changes)
         return chosen
@@ -60,7 +59,7 @@ def save(edit: Edit, session: str | None, name: str | None, prefixes: Sequence[s
             "id": chosen,
             "name": cut_name(name) if name is not None else _name_of(transaction, body, prefixes),
             "pinned": False,
-            "textDigest": digest(_facts(transaction, body)),
+            "textDigest": digest(facts_in(transaction, body)),
         },
     )
     return chosen
@@ -87,15 +86,10 @@ def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, bool]:
     return target, bool(pairs or removed)
 
 
-def _facts(transaction: Transaction, target: StoredList) -> Iterator[Facts]:
-    for entry in target.entries():
-        yield facts_of(transaction, records.read(transaction, entry.record))
-
-
 def _name_of(transaction: Transaction, body: StoredList, prefixes: Sequence[str]) -> str:
     """Return the name that a conversation gives itself: its first question, or the date."""
     question = None
-    for facts in _facts(transaction, body):
+    for facts in facts_in(transaction, body):
         text = " ".join(facts.texts)
         if facts.role == "user" and text.strip() and not facts.is_attachment(prefixes):
             question = text
@@ -120,9 +114,13 @@ def _rewrite_row(edit: Edit, row: Row, changes: dict[str, object]) -> None:
 
 
 def known(transaction: Transaction, session: str) -> Row:
-    """Return the row of a session; ``NotFoundError`` if there is none."""
+    """Return the row of a session; ``NotFoundError`` if there is none.
+
+    ``ConflictError`` if ``savedSessions`` is no array.
+    """
     row = rows.find(transaction, session) if session else None
     if row is None:
+        open_list(transaction, INDEX)
         raise NotFoundError(
             f"There is no session {session[:64]!r}.", next="sessions.list tells which there are"
         )
@@ -210,6 +208,6 @@ def clear(edit: Edit) -> None:
     sessions = [row.id for row in rows.walk(transaction)]
     edit.splice(index, 0, list(index.entries()), [])
     for session in sessions:
-        body = open_list(transaction, BODY + session) if len(session) < _LONGEST_ID else None
+        body = open_list(transaction, BODY + session)
         if body is not None:
             edit.drop(body)

@@ -7,7 +7,7 @@ is written whole keeps the ids of the entries it did not change.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -85,6 +85,12 @@ def assign(edit: Edit, key: str, new: Sequence[NewEntry]) -> None:
         else:
             pairs.append((one.id, add(transaction, entry)[1]))
     edit.splice(target, start, removed, pairs)
+
+
+def facts_in(transaction: Transaction, target: StoredList) -> Iterator[Facts]:
+    """Yield what the entries of a list say, in order."""
+    for entry in target.entries():
+        yield facts_of(transaction, records.read(transaction, entry.record))
 
 
 def add(transaction: Transaction, entry: NewEntry) -> tuple[int, int]:

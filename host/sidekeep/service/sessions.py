@@ -13,6 +13,8 @@ from sidekeep.model.edit import Edit, undo_number
 from sidekeep.model.entries import prefixes_of, prepare
 from sidekeep.model.frame import Mutation
 from sidekeep.model.history import entry_word
+from sidekeep.model.keys import INDEX
+from sidekeep.model.views import open_list
 from sidekeep.service import found
 from sidekeep.service.entries import Page
 from sidekeep.service.entries import listing as entries_listing
@@ -107,6 +109,7 @@ def _list(transaction: Transaction, params: List, request: Request) -> Pieces | 
         raise InvalidParams("offset and limit must be 0 or more.")
     if params.query.strip():
         return found.work(params, prefixes_of(request.settings))
+    open_list(transaction, INDEX)  # a conflict if it is no array
     every = listing.all_rows(transaction)
     described = [listing.described(transaction, row) for row in listing.part(every, params)]
     return [_encode({"rows": described, "total": len(every)})]
