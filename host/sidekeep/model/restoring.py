@@ -1,8 +1,9 @@
 """Bring back what the trash holds.
 
 Rules (docs/protocol.md, "Conversations"): an entry comes back behind the one that was before it; if
-that is gone, at the index it had, or at the end. One that is there already is not doubled. A
-history that was emptied and is still empty is the same conversation again.
+that is gone, at the index it had, or at the end. One that is there already is not doubled, nor is
+the row of a session that has one. A history that was emptied and is still empty is the same
+conversation again.
 """
 
 from __future__ import annotations
@@ -44,10 +45,7 @@ def restore(edit: Edit, number: int, chosen: Sequence[Part]) -> dict[str, list[i
     transaction = edit.transaction
     removal = trash.find(transaction, number)
     restored = {part.key: _restore(edit, part) for part in chosen}
-    trash.drop(transaction, number)
-    left = _without(removal.parts, chosen)
-    if left:
-        trash.put_back(transaction, number, removal, left)
+    trash.keep_only(transaction, number, removal, _without(removal.parts, chosen))
     return restored
 
 
@@ -61,7 +59,7 @@ def _restore(edit: Edit, part: Part) -> list[int]:
     was_empty = not len(target)
     old = list(target.entries())
     order = [(entry.id, entry.record) for entry in old]
-    restored = _merged(order, part.entries)
+    restored = _merged(order, _lacking(transaction, part))
     ids = {gone.id for gone in restored}
     start = 0
     while start < len(old) and order[start][0] == old[start].id:
@@ -79,6 +77,18 @@ def _restore(edit: Edit, part: Part) -> list[int]:
     if part.key == HISTORY and part.whole and was_empty:
         history.make_live(edit, part.word)
     return [identity for identity, _ in order if identity in ids]
+
+
+def _lacking(transaction: Transaction, part: Part) -> list[Gone]:
+    """Return the entries without the rows of sessions that have a row."""
+    if part.key != INDEX:
+        return part.entries
+    lacking = []
+    for gone in part.entries:
+        row = rows.of_record(transaction, gone.id, gone.record)
+        if row is None or not row.id or rows.find(transaction, row.id) is None:
+            lacking.append(gone)
+    return lacking
 
 
 def _merged(order: list[tuple[int, int]], entries: Sequence[Gone]) -> list[Gone]:
@@ -142,6 +152,14 @@ def sessions_in(transaction: Transaction, removal: Removal) -> list[tuple[str, s
     return list(found.items())
 
 
-def is_of_history(removal: Removal) -> bool:
-    """Whether a removal holds entries of the history."""
-    return any(part.key == HISTORY for part in removal.parts)
+def is_of_live(transaction: Transaction, removal: Removal) -> bool:
+    """Whether a removal holds entries of the conversation that is live, or that was emptied.
+
+    Another conversation's entries do not belong among these.
+    """
+    target = open_list(transaction, HISTORY)
+    live = live_word(transaction)
+    return any(
+        part.key == HISTORY and (part.word == live or (part.whole and not target))
+        for part in removal.parts
+    )

@@ -267,7 +267,9 @@ def _prepare_undo(params: Undo, request: Request) -> Mutation:
     def work(edit: Edit) -> Result:
         transaction = edit.transaction
         if params.undo is None:
-            number, removal = restoring.newest(transaction, restoring.is_of_history)
+            number, removal = restoring.newest(
+                transaction, lambda one: restoring.is_of_live(transaction, one)
+            )
         else:
             number = undo_number(params.undo)
             removal = restoring.found(transaction, number)

@@ -66,9 +66,15 @@ def keep(transaction: Transaction, what: str, parts: list[Part], revision: int) 
     _write(transaction, revision, Removal(VERSION, what, time.time(), parts))
 
 
-def put_back(transaction: Transaction, number: int, removal: Removal, parts: list[Part]) -> None:
-    """Keep what is left of a removal after some of it was brought back."""
+def keep_only(transaction: Transaction, number: int, removal: Removal, parts: list[Part]) -> None:
+    """Keep these parts of a removal, of which the others were brought back; none: forget it."""
+    if not parts:
+        drop(transaction, number)
+        return
+    # What is left is referred to again first: the trash may be all that holds it.
     _write(transaction, number, Removal(VERSION, removal.what, removal.time, parts))
+    for record in removal.records:
+        records.release(transaction, record)
 
 
 def _write(transaction: Transaction, revision: int, removal: Removal) -> None:
