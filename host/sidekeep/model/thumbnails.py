@@ -7,6 +7,7 @@ Source of the rules: the seed storage model ("Ciclo de vida das imagens") and do
 from __future__ import annotations
 
 import base64
+import binascii
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -57,7 +58,10 @@ def _kept(made: messages.Jpeg | messages.Whole | messages.NoPreview) -> previews
 
 
 def content(transaction: Transaction, blob: Blob) -> bytes:
-    """Return the bytes of a picture; ``NotFoundError`` if it is gone meanwhile."""
+    """Return the bytes of a picture, none if it is too large or no base64.
+
+    ``NotFoundError`` if it is gone meanwhile.
+    """
     references, length = blobs.references_and_length(transaction, blob.hash)
     if not references:
         raise NotFoundError("The picture is no longer there.", next="read the entry again")
@@ -68,5 +72,8 @@ def content(transaction: Transaction, blob: Blob) -> bytes:
         return joined
     text = msgspec.json.decode(b'"' + joined + b'"', type=str)
     if blob.prefix.endswith(b";base64,"):
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=False)
+        try:
+            return base64.b64decode(text.encode() + b"=" * (-len(text) % 4))
+        except binascii.Error:  # no number of bytes has that many characters
+            return b""
     return unquote_to_bytes(text)
