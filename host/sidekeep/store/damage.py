@@ -28,8 +28,45 @@ _LARGEST = 65_536
 def problem_of(path: str) -> str | None:
     """Return what is wrong with the file, as the end of a sentence, or ``None`` if nothing is.
 
-    Sees an empty, a foreign and a truncated file. It does not look into the tree.
+    Sees an empty, a foreign and a truncated file. It does not look into the tree. A file that is
+    too short may be sound, see ``completed``.
     """
+    found = _sizes(path)
+    if isinstance(found, str):
+        return found
+    size, needed = found
+    return _short(size, needed) if size < needed else None
+
+
+def _short(size: int, needed: int) -> str:
+    return f"is cut short: {size} of at least {needed} bytes are there"
+
+
+def completed(path: str) -> tuple[str | None, bool]:
+    """Make a file as long as its tree says, if its tree is whole; see ``problem_of``.
+
+    LMDB never writes pages at the end that were allocated and freed in one transaction, yet counts
+    them. So a sound file may be shorter than it says, when its writer was killed before it could
+    mend that (``Store.write`` does after each commit). Returns what is wrong and whether the file
+    was made longer: its content is then still to be checked. The caller holds the writer's lock.
+    """
+    found = _sizes(path)
+    if isinstance(found, str):
+        return found, False
+    size, needed = found
+    if size >= needed:
+        return None, False
+    from lmdb.verify import verify
+
+    os.truncate(path, needed)  # a hole: reading it gives zeros and no signal
+    if verify(path):  # type: ignore[no-untyped-call]
+        os.truncate(path, size)
+        return _short(size, needed), False
+    return None, True
+
+
+def _sizes(path: str) -> tuple[int, int] | str:
+    """Return the file's size and the one that its tree says, or what is wrong with it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         start = os.pread(descriptor, 152, 0)
@@ -47,10 +84,7 @@ def problem_of(path: str) -> str | None:
     finally:
         os.close(descriptor)
     last_page = max(first, second)[1]
-    needed = (last_page + 1) * page_size
-    if size < needed:
-        return f"is cut short: {size} of at least {needed} bytes are there"
-    return None
+    return size, (last_page + 1) * page_size
 
 
 def _meta(page: bytes) -> tuple[int, int, int] | None:

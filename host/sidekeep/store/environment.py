@@ -33,7 +33,7 @@ from sidekeep.errors import (
     UnavailableError,
 )
 from sidekeep.store.bell import Bell
-from sidekeep.store.damage import problem_of
+from sidekeep.store.damage import completed, problem_of
 from sidekeep.store.files import ERRNO_NO_SPACE, make_private_folder, reserve, unusable_folder
 from sidekeep.store.founding import found, new_about, note, read_about
 from sidekeep.store.layout import META
@@ -103,6 +103,10 @@ class Store:
                     with self._locked():
                         found(self.path, new_about(extension, profile), self._open)
                 problem = problem_of(self.path)
+                lengthened = False
+                if problem is not None:
+                    with self._locked():
+                        problem, lengthened = completed(self.path)
             except OSError as error:
                 raise unusable_folder(folder, error) from error
             except lmdb.Error as error:
@@ -112,13 +116,30 @@ class Store:
             self._environment = self._open(self.path)
             opened.callback(self._environment.close)
             self._environment.reader_check()
+            self._page_size = self._environment.stat()["psize"]
             with self.read() as transaction:
                 self.about = read_about(self.path, transaction)
+                if lengthened:
+                    self._check_content(transaction)
             note(folder, self.about)
             opened.pop_all()
         found_file = os.stat(self.path)
         self._place = (found_file.st_dev, found_file.st_ino)
         self._is_open = True
+
+    def _check_content(self, transaction: Transaction) -> None:
+        """Raise ``DamagedError`` if anything in the file is not what was written."""
+        from sidekeep.store.verify import problems
+
+        found = problems(transaction)
+        if found:
+            raise damaged(f"The data file {self.path} is cut short: {found[0]}.")
+
+    def _complete(self) -> None:
+        """Make the file as long as its tree says; see ``damage.completed``."""
+        needed = (self._environment.info()["last_pgno"] + 1) * self._page_size
+        if os.stat(self.path).st_size < needed:
+            os.truncate(self.path, needed)
 
     def _open(self, path: str) -> lmdb.Environment:
         sizes: tuple[int, ...] = _MAP_SIZES
@@ -223,6 +244,7 @@ class Store:
                 continue
             except lmdb.Error as error:
                 raise self._translated(error) from error
+            self._complete()
             self._check_readers()
             if self.bell.heard():
                 self.bell.ring()
