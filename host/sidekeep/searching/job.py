@@ -112,7 +112,12 @@ class _Stores:
         """Return the store at that place, in place of another one."""
         if self._store is None or place != self._place:
             self.close()
-            self._store = Store(place.folder, extension=place.extension, profile=place.profile)
+            self._store = Store(
+                place.folder,
+                extension=place.extension,
+                profile=place.profile,
+                readahead=True,
+            )
             self._place = place
         return self._store
 

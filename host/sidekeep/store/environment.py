@@ -68,12 +68,14 @@ class Store:
         map_size: int | None = None,
         max_size: int | None = None,
         durable: bool = True,
+        readahead: bool = False,
     ) -> None:
         """Open the store in ``folder`` (absolute), making it if it was never there.
 
         ``map_size``: first size of the map in bytes instead of the largest that the system gives.
         ``max_size``: the file may not grow beyond that many bytes (``QuotaError``). ``durable``:
-        sync every commit; without, for files in memory. Errors: ``DamagedError`` (the file was left
+        sync every commit; without, for files in memory. ``readahead``: let
+        the system read ahead, which helps who looks at all of a big file. Errors: ``DamagedError`` (the file was left
         untouched), ``BusyError``, ``DiskFullError``, ``UnavailableError`` when the folder cannot be
         used.
         """
@@ -84,6 +86,7 @@ class Store:
         self.before_growth: list[Callable[[], None]] = []
         self._map_size = map_size
         self._durable = durable
+        self._readahead = readahead
         self._last_reader_check = time.monotonic()
         self.bell = Bell(folder)
         self._is_open = False
@@ -158,7 +161,7 @@ class Store:
                     subdir=False,
                     mode=0o600,
                     max_readers=_READERS,
-                    readahead=False,
+                    readahead=self._readahead,
                     sync=self._durable,
                     metasync=self._durable,
                 )
