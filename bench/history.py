@@ -170,16 +170,16 @@ class Bench:
         for way, (pixels, line, after) in enumerate(ways):
             call = (HISTORY, "history.list", {"pixels": pixels})
             size = await number(self.page, "bytes", *call)
+            # Long ones once in each turn, quick ones ten times.
+            work, floor = ("call", "floor") if pixels == "full" else ("calls", "floors")
             for again in range(2):
                 for contender in rotated(["C echo", HISTORY, "local"], turn + way + again):
                     if contender == HISTORY:
-                        # Each call that takes long is a sample; short ones are timed in runs.
-                        work = "call" if pixels == "full" else "calls"
                         line.add(contender, *await run(self.page, work, *call))
                     elif contender == "local":
                         line.add(contender, *await run(self.page, "getLocal"))
                     else:
-                        line.add(contender, *await run(self.page, "floor", size))
+                        line.add(contender, *await run(self.page, floor, size))
             after.add(HISTORY, anonymous(self.pids[HISTORY]))
 
     async def _many_sessions(self, turn: int) -> None:
