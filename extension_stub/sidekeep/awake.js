@@ -23,6 +23,34 @@ let working = 0;
 let timer;
 
 /**
+ * Keeps the worker awake until it is released, or nothing was heard of the work for `most`.
+ * @param {number} most milliseconds
+ * @param {() => void} [ended] called once, however it ends
+ * @returns {{renew: () => void, release: () => void}} `renew` starts the time anew
+ */
+export function stayAwake(most, ended = () => {}) {
+  let held = true;
+  const release = () => {
+    if (!held) return;
+    held = false;
+    clearTimeout(limit);
+    working -= 1;
+    if (working === 0) clearInterval(timer);
+    ended();
+  };
+  let limit = setTimeout(release, most);
+  working += 1;
+  if (working === 1) timer = setInterval(touch, EVERY);
+  touch();
+  const renew = () => {
+    if (!held) return;
+    clearTimeout(limit);
+    limit = setTimeout(release, most);
+  };
+  return { renew, release };
+}
+
+/**
  * Keeps the worker awake until the work has ended; in a page it only waits.
  * @template T
  * @param {Promise<T> | (() => T | Promise<T>)} work
@@ -31,18 +59,7 @@ let timer;
  */
 export async function duringTurn(work, { most = MOST } = {}) {
   if (!(most > 0 && most <= 2 ** 31 - 1)) throw new TypeError('most must be milliseconds.');
-  let held = true;
-  const release = () => {
-    if (!held) return;
-    held = false;
-    clearTimeout(limit);
-    working -= 1;
-    if (working === 0) clearInterval(timer);
-  };
-  const limit = setTimeout(release, most);
-  working += 1;
-  if (working === 1) timer = setInterval(touch, EVERY);
-  touch();
+  const { release } = stayAwake(most);
   try {
     return await (typeof work === 'function' ? work() : work);
   } finally {

@@ -49,6 +49,8 @@ export class Calls {
   /** @type {Call[]} made in this tick */
   #tick = [];
   #closed = false;
+  /** pieces of work that need the port */
+  #holds = 0;
   /** when parts or acknowledgements last arrived; by performance.now() */
   #moved = 0;
   #watchdog = new Watchdog(
@@ -84,6 +86,7 @@ export class Calls {
       first: () => this.#first(),
       ready: () => this.#watches.load(),
       listens: () => this.#watches.listening,
+      holds: () => this.#holds > 0,
       greeted: (hello) => this.#watches.greeted(hello),
       posted: (call) => this.#posted(call),
       answered: (id, outcome) => this.#answered(id, outcome),
@@ -135,6 +138,21 @@ export class Calls {
     this.#lanes.enter(call);
     this.#finish(call, { error });
     return call.promise;
+  }
+
+  /**
+   * Work begins that needs the port, in a worker too: it stays open, and a lost one is opened again.
+   * @returns {() => void} to be called when it has ended; more than once does no harm
+   */
+  hold() {
+    let held = true;
+    this.#holds += 1;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#holds -= 1;
+      if (this.#open.size === 0) this.#link.rest();
+    };
   }
 
   /** Forgets failures and the rest; a silent port is given up. The next call opens a port. */

@@ -4,8 +4,10 @@
 
 import type { History, Images, Sessions, Trash } from './conversations.js';
 import type { Settings, SettingsOptions } from './configuration.js';
+import type { Attachments, RequestOptions, Turns } from './questions.js';
 
 export type * from './conversations.js';
+export type * from './questions.js';
 export type { Settings, SettingsOptions };
 
 /** What went wrong, as one stable word; the error table is in docs/protocol.md. */
@@ -79,6 +81,8 @@ export interface ConnectOptions {
    * an entry with `attachId` is one in any case.
    */
   attachmentPrefix?: string;
+  /** How requests are made, where it differs from the host's defaults. */
+  requests?: RequestOptions;
 }
 
 export interface SiteCacheOptions {
@@ -272,10 +276,17 @@ export interface Status {
   readonly notices: readonly Notice[];
 }
 
+/** What the host wants a person to know; it is told again until it is acknowledged. */
 export interface Notice {
   readonly id: string;
+  /** `interruptedTurn`: an answer was cut off; `turnId`, `entryId` and `conversation` say which. */
   readonly kind: string;
+  /** One sentence. */
   readonly text: string;
+  readonly turnId?: string;
+  /** The question. */
+  readonly entryId?: string;
+  readonly conversation?: string;
 }
 
 /** What the host answers to `host.hello`. */
@@ -312,6 +323,10 @@ export interface Keep {
   readonly history: History;
   /** Conversations that were saved. */
   readonly sessions: Sessions;
+  /** Pages and texts that were put into the live conversation. */
+  readonly attachments: Attachments;
+  /** Questions to a model, and what became of them. */
+  readonly turns: Turns;
   /** Pictures of entries. */
   readonly images: Images;
   /** What was removed and can be brought back. */
@@ -332,6 +347,12 @@ export interface Keep {
   status(): Status;
   /** Tells of every change of the status. */
   readonly onStatus: ListenerSet<[Status]>;
+  /** What the host has to tell and nobody has acknowledged; asks it if it was not asked yet. */
+  notices(): Promise<readonly Notice[]>;
+  /** Tells of each notice once, as soon as a host was reached. Listening opens no port. */
+  readonly onNotice: ListenerSet<[Notice]>;
+  /** The notice of this id need not be told again. */
+  acknowledge(id: string): Promise<void>;
   /**
    * Tells that changes of an area were missed for good (the file was restored, or the journal no
    * longer has them): read again what you keep of it.

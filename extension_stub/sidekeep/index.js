@@ -13,6 +13,7 @@
  */
 
 import { StorageArea } from './area.js';
+import { attachments } from './attachments.js';
 import { duringTurn } from './awake.js';
 import { isBackground } from './browser.js';
 import { Calls } from './calls.js';
@@ -22,11 +23,14 @@ import { StorageEvents } from './events.js';
 import { history } from './history.js';
 import { images } from './images.js';
 import { laneOf } from './methods.js';
+import { notices } from './notices.js';
 import { PlaceStore } from './place.js';
+import { helloSettings } from './requests.js';
 import { sessions, trash } from './sessions.js';
 import { settings } from './settings.js';
 import { siteCache } from './site_cache.js';
 import { StatusBoard } from './status.js';
+import { turns } from './turns.js';
 import { convertItems, Measure } from './values.js';
 import { listenForWake, Nudge, Waker } from './wake.js';
 import { Watcher } from './watcher.js';
@@ -56,7 +60,7 @@ export function connect(options = {}) {
     idle: checkedIdle(options.idle ?? (background ? IDLE_IN_BACKGROUND : IDLE_IN_PAGE)),
     window: checkedNumber('window', options.window ?? 16, 1, 64),
     background,
-    hello: checkedPrefix(options.attachmentPrefix),
+    hello: helloSettings(options.attachmentPrefix, options.requests),
     changed: () => {
       nudge.post();
       if (wake && !background) waker.wake();
@@ -110,6 +114,8 @@ export function connect(options = {}) {
     settings: settings(storage.local, options.settings),
     history: history(call, conversations.history),
     sessions: sessions(call, conversations.sessions),
+    attachments: attachments(call),
+    turns: turns(call, () => calls.hold()),
     images: images(call),
     trash: trash(call),
     call,
@@ -117,6 +123,7 @@ export function connect(options = {}) {
     duringTurn,
     status: () => status.get(),
     onStatus: status.event,
+    ...notices(call, status.notices),
     onGap: watcher.onGap,
     retry: async () => {
       calls.retry();
@@ -177,14 +184,4 @@ function checkedPatterns(patterns) {
   const isPattern = (/** @type {unknown} */ one) => typeof one === 'string' && !one.slice(0, -1).includes('*');
   if (Array.isArray(patterns) && patterns.every(isPattern)) return [...patterns];
   throw new TypeError('quiet must be an array of keys; a * may stand at the end of one.');
-}
-
-/**
- * @param {unknown} prefix
- * @returns {object | null} what the hello tells of it
- */
-function checkedPrefix(prefix) {
-  if (prefix === undefined) return null;
-  if (typeof prefix === 'string' && prefix !== '') return { attachmentPrefix: prefix };
-  throw new TypeError('attachmentPrefix must be a text.');
 }

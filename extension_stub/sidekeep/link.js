@@ -7,6 +7,8 @@
  * - In a page a listener holds the port: a lost one is opened again with backoff, at rest too. A
  *   background that listens lets its port go when it is idle, and opens a lost one again only as
  *   long as the attempts do not fail.
+ * - Work that needs the port (a turn) holds it everywhere, and has a lost one opened again as a
+ *   listener does.
  * - What is said on the port, and what becomes of calls, is the owner's to know.
  */
 
@@ -46,6 +48,7 @@ const GOOD_LIFE = 5000;
  * @property {() => Call[]} first calls that go before those on a new port
  * @property {() => Promise<void>} ready waits for what has to be known before the hello
  * @property {() => boolean} listens whether the port is wanted though no call is open
+ * @property {() => boolean} holds whether it is needed, also where it keeps the context from sleeping
  * @property {(result: HelloResult) => void} greeted
  * @property {(call: Call) => void} posted
  * @property {(id: number, outcome: Outcome) => void} answered
@@ -244,9 +247,9 @@ export class Link {
     channel.greet({ jsonrpc: '2.0', id, method: 'host.hello', params }, this.#owner.first());
   }
 
-  /** Whether a listener keeps the port from being closed when it is idle. */
+  /** Whether work, or a listener, keeps the port from being closed when it is idle. */
   get #held() {
-    return !this.#options.background && this.#owner.listens();
+    return this.#owner.holds() || (!this.#options.background && this.#owner.listens());
   }
 
   /**
@@ -254,7 +257,8 @@ export class Link {
    * @param {boolean} resting
    */
   #reopensFor(resting) {
-    if (!this.#owner.listens() || isOrphaned()) return false;
+    const wanted = this.#owner.listens() || this.#owner.holds();
+    if (!wanted || isOrphaned()) return false;
     return !(this.#options.background && resting);
   }
 

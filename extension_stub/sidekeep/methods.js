@@ -11,6 +11,7 @@
  */
 
 const READS = new Set([
+  'attachments.plan',
   'history.list',
   'history.watch',
   'host.ping',
@@ -33,6 +34,8 @@ const LANES = new Map([
   ['history', 'local'],
   ['sessions', 'local'],
   ['trash', 'local'],
+  ['attachments', 'local'],
+  ['turns', 'local'],
 ]);
 
 /**

@@ -8,6 +8,7 @@
  */
 
 import { Event } from './event.js';
+import { NoticeBoard } from './notices.js';
 
 /** @typedef {import('./index.d.ts').Status} Status */
 /** @typedef {import('./index.d.ts').LinkState} LinkState */
@@ -27,6 +28,7 @@ const WORDS = {
 export class StatusBoard {
   /** @type {Event<[Status]>} */
   event = new Event();
+  notices = new NoticeBoard();
   /** @type {SidekeepError | null} why the link is not up */
   reason = null;
   /** @type {LinkState} */
@@ -50,7 +52,7 @@ export class StatusBoard {
       host: hello?.host ?? null,
       store: hello?.store ?? null,
       features: hello?.features ?? [],
-      notices: hello?.notices ?? [],
+      notices: this.notices.list,
     });
   }
 
@@ -79,6 +81,7 @@ export class StatusBoard {
     this.#browserText = '';
     this.#state = 'connected';
     this.reason = null;
+    this.notices.greeted(hello.notices ?? []);
     this.#tell();
   }
 
