@@ -15,7 +15,7 @@ export class Progress {
   #save;
   /** @type {string | undefined} the newest text of all */
   #newest = undefined;
-  /** @type {string | undefined} the same, if it was not sent or could not be saved */
+  /** @type {string | undefined} the same, if it was not sent */
   #unsaved = undefined;
   #underWay = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -71,8 +71,7 @@ export class Progress {
       (error) => {
         this.failure = error;
         this.#underWay = false;
-        if (this.#unsaved === undefined) this.#unsaved = text; // waits for the next one
-        else this.#next();
+        this.#next();
       },
     );
   }
