@@ -11,6 +11,12 @@
 import { SidekeepError } from './errors.js';
 
 /**
+ * Under this name an object that stands in the place of the browser's own carries that one with it
+ * (as_chrome.js). It is shared by all copies of the stub in a page.
+ */
+export const REAL = Symbol.for('sidekeep.real');
+
+/**
  * @template {(...args: any[]) => void} Listener
  * @typedef {{addListener(fn: Listener): void, removeListener(fn: Listener): void}} EventTarget_
  */
@@ -44,19 +50,36 @@ import { SidekeepError } from './errors.js';
  */
 
 /**
- * The extension API of this context.
+ * The browser's own extension API of this context, also where `keep.asChrome()` took its place.
  * @returns {ExtensionApi}
  * @throws {SidekeepError} `unavailable` outside an extension
  */
 export function extensionApi() {
   const scope = /** @type {{chrome?: ExtensionApi, browser?: ExtensionApi}} */ (globalThis);
-  const api = scope.chrome?.runtime ? scope.chrome : scope.browser;
+  const api = real(scope.chrome?.runtime ? scope.chrome : scope.browser);
   if (!api?.runtime) {
     throw new SidekeepError('unavailable', 'This page is not part of an extension.', {
       next: 'Use the stub in a page or the worker of an extension.',
     });
   }
   return api;
+}
+
+/**
+ * The browser's own storage, also where the stub's took its place.
+ * @returns {ExtensionApi['storage']}
+ */
+export function realStorage() {
+  return real(extensionApi().storage);
+}
+
+/**
+ * @template T
+ * @param {T} object
+ * @returns {T} the browser's own object that it stands for, or itself
+ */
+function real(object) {
+  return /** @type {any} */ (object)?.[REAL] ?? object;
 }
 
 /**

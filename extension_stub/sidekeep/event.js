@@ -40,17 +40,24 @@ export class Event {
   }
 
   /**
-   * Calls every listener.
+   * Calls every listener that there is now: one that is removed meanwhile still hears, one that is added
+   * does not.
    * @param {Args} args
+   * @returns {unknown[]} what they returned, without undefined
    */
   emit(...args) {
+    const results = [];
     for (const listener of [...this.#listeners]) {
       try {
-        listener(...args);
+        /** @type {unknown} */
+        const result = Reflect.apply(listener, globalThis, args);
+        if (result !== undefined) results.push(result);
       } catch (error) {
-        console.error('A listener of the Sidekeep stub failed:', error);
+        const text = error instanceof Error ? (error.stack ?? String(error)) : `Uncaught ${String(error)}`;
+        console.error(`Error in event handler: ${text}`);
       }
     }
+    return results;
   }
 }
 

@@ -12,7 +12,7 @@
  * - Tokens match `[A-Za-z0-9_-]{1,64}` (docs/protocol.md).
  */
 
-import { extensionApi, isIncognito } from './browser.js';
+import { isIncognito, realStorage } from './browser.js';
 import { SidekeepError } from './errors.js';
 
 /** @typedef {import('./browser.js').RealArea} RealArea */
@@ -44,7 +44,7 @@ export function newToken() {
  * @throws {SidekeepError} `unavailable` if the real storage cannot be used
  */
 export async function profileToken() {
-  const area = extensionApi().storage?.local;
+  const area = realStorage()?.local;
   if (!area) {
     throw new SidekeepError('unavailable', 'The extension may not use its own storage.', {
       next: 'Add "storage" to the permissions of the manifest.',
@@ -60,7 +60,7 @@ export async function profileToken() {
  * @throws {SidekeepError} `unavailable` if the real storage cannot be used
  */
 export async function runToken() {
-  const area = extensionApi().storage?.session;
+  const area = realStorage()?.session;
   return area ? sharedToken(area, RUN_KEY, 'session') : null;
 }
 

@@ -212,26 +212,47 @@ export interface UpdateResult {
   revision: number;
 }
 
-/** An area of storage, as one of `chrome.storage` in its promise form. */
+export type AccessLevelName = 'TRUSTED_CONTEXTS' | 'TRUSTED_AND_UNTRUSTED_CONTEXTS';
+
+/**
+ * An area of storage, as one of `chrome.storage`. Each method takes a callback in place of returning a
+ * promise; `chrome.runtime.lastError` is there for the length of it if the call failed.
+ */
 export interface StorageArea {
   /**
    * What is stored under the keys. `null` or nothing: everything. An object gives keys and their
    * defaults, into which stored objects are merged at every level.
    */
   get(keys?: null | string | string[] | object): Promise<Record<string, any>>;
+  get(callback: (items: Record<string, any>) => void): void;
+  get(keys: undefined | null | string | string[] | object, callback: (items: Record<string, any>) => void): void;
   /** Every key, in byte order. */
   getKeys(): Promise<string[]>;
+  getKeys(callback: (keys: string[]) => void): void;
   /** Stores values; fulfilled when they are on disk. All of them or none. */
   set(items: object): Promise<void>;
+  set(items: object, callback: () => void): void;
   /**
    * Stores values if the revisions of the keys that are named are the expected ones (0: the key does
    * not exist); else it rejects with `conflict`, and `data.revisions` has the present ones.
    */
   set(items: object, condition: { expect: Record<string, number> }): Promise<{ revisions: Record<string, number> }>;
   remove(keys: string | string[]): Promise<void>;
+  remove(keys: string | string[], callback: () => void): void;
   clear(): Promise<void>;
+  clear(callback: () => void): void;
   /** Bytes of the keys in UTF-8 and of the values as JSON text. */
   getBytesInUse(keys?: null | string | string[]): Promise<number>;
+  getBytesInUse(callback: (bytes: number) => void): void;
+  getBytesInUse(keys: undefined | null | string | string[], callback: (bytes: number) => void): void;
+  /**
+   * Whether content scripts may use the area, through the relay; it is remembered for good. At first
+   * `local` is open to them and `session` is not.
+   */
+  setAccessLevel(options: { accessLevel: AccessLevelName }): Promise<void>;
+  setAccessLevel(options: { accessLevel: AccessLevelName }, callback: () => void): void;
+  /** 10,485,760, as in Chromium; it says nothing of what is enforced. */
+  QUOTA_BYTES: number;
   /**
    * Tells what changed in this area, whichever context or process changed it: one event per call,
    * before the promise of the call that caused it settles, in the same order everywhere.
@@ -308,15 +329,24 @@ export interface ListenerSet<Args extends unknown[]> {
   hasListeners(): boolean;
 }
 
+/** The areas in the shape of `chrome.storage`. */
+export interface AreaStorage {
+  /** As `chrome.storage.session`: gone when the browser ends or the extension is reloaded. */
+  readonly session: StorageArea;
+  readonly local: StorageArea;
+  /** Tells what changed in any area; after the listeners of the area itself. */
+  readonly onChanged: ListenerSet<[changes: Changes, area: 'local' | 'session']>;
+  readonly AccessLevel: { readonly [Name in AccessLevelName]: Name };
+}
+
 /** A link to the host. */
 export interface Keep {
-  readonly storage: {
-    /** As `chrome.storage.session`: gone when the browser ends or the extension is reloaded. */
-    readonly session: StorageArea;
-    readonly local: StorageArea;
-    /** Tells what changed in any area; after the listeners of the area itself. */
-    readonly onChanged: ListenerSet<[changes: Changes, area: 'local' | 'session']>;
-  };
+  readonly storage: AreaStorage;
+  /**
+   * An object in the place of `chrome`, for libraries: `storage` has the areas of the stub beside the
+   * browser's own `sync` and `managed`, everything else is the browser's own. Always the same object.
+   */
+  asChrome(): any;
   /** Small values of the local area, read together over their defaults. */
   readonly settings: Settings;
   /** The live conversation, entry by entry. */

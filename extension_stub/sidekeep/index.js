@@ -12,11 +12,13 @@
  * - The types of everything public are in index.d.ts.
  */
 
-import { StorageArea } from './area.js';
+import { setAccessLevel } from './access.js';
+import { asChrome, AccessLevel } from './as_chrome.js';
 import { attachments } from './attachments.js';
 import { duringTurn } from './awake.js';
 import { isBackground } from './browser.js';
 import { Calls } from './calls.js';
+import { chromeEvent } from './chrome_event.js';
 import { ConversationWatcher } from './conversation_events.js';
 import { SidekeepError } from './errors.js';
 import { StorageEvents } from './events.js';
@@ -30,6 +32,7 @@ import { sessions, trash } from './sessions.js';
 import { settings } from './settings.js';
 import { siteCache } from './site_cache.js';
 import { StatusBoard } from './status.js';
+import { storageArea } from './storage_area.js';
 import { turns } from './turns.js';
 import { convertItems, Measure } from './values.js';
 import { listenForWake, Nudge, Waker } from './wake.js';
@@ -87,9 +90,10 @@ export function connect(options = {}) {
   const nudge = new Nudge(link.host, () => calls.hear());
   if (wake && background) listenForWake(() => calls.hear());
   const storage = Object.freeze({
-    session: new StorageArea(calls, 'session', events.session),
-    local: new StorageArea(calls, 'local', events.local),
-    onChanged: events.all,
+    session: storageArea(calls, 'session', chromeEvent(events.session), setAccessLevel),
+    local: storageArea(calls, 'local', chromeEvent(events.local), setAccessLevel),
+    onChanged: chromeEvent(events.all),
+    AccessLevel,
   });
 
   /** @type {Keep['call']} */
@@ -111,6 +115,7 @@ export function connect(options = {}) {
 
   return Object.freeze({
     storage,
+    asChrome: asChrome(storage),
     settings: settings(storage.local, options.settings),
     history: history(call, conversations.history),
     sessions: sessions(call, conversations.sessions),

@@ -9,7 +9,7 @@
  * - A place that cannot be kept costs the events of one sleep, not the call that is being made.
  */
 
-import { extensionApi, isIncognito } from './browser.js';
+import { isIncognito, realStorage } from './browser.js';
 
 /**
  * Up to where somebody has heard: a sequence number in the file that `store` names. `told`: so many of
@@ -41,7 +41,7 @@ export class PlaceStore {
     this.#loaded = true;
     try {
       const key = this.#key;
-      const kept = (await extensionApi().storage?.session?.get(key))?.[key] ?? {};
+      const kept = (await realStorage()?.session?.get(key))?.[key] ?? {};
       return /** @type {[Name, Place][]} */ (
         Object.entries(/** @type {object} */ (kept)).filter(([, place]) => isPlace(place))
       );
@@ -63,7 +63,7 @@ export class PlaceStore {
       while (this.#next) {
         const places = this.#next;
         this.#next = null;
-        await extensionApi().storage?.session?.set({ [this.#key]: places });
+        await realStorage()?.session?.set({ [this.#key]: places });
       }
     } catch (error) {
       console.warn('The Sidekeep stub could not note what it has heard:', error);

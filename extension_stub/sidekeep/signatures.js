@@ -116,6 +116,7 @@ export function checkedKeys(method, keys) {
  * @throws {TypeError} if they are not `{accessLevel}` with one of the levels
  */
 export function checkedAccessLevel(options) {
+  /** @type {unknown} */
   let level;
   for (const name of script(() => Object.keys(options))) {
     if (name !== 'accessLevel') throw wrongLevel(`Unexpected property: '${name}'.`);

@@ -15,7 +15,7 @@
  * - A worker that cannot be woken is no reason to fail the call that changed something.
  */
 
-import { extensionApi } from './browser.js';
+import { realStorage } from './browser.js';
 
 /** The stub's own key in the real session area. */
 export const WAKE_KEY = 'sidekeep:wake';
@@ -76,7 +76,7 @@ export class Nudge {
  * @param {() => void} onWake
  */
 export function listenForWake(onWake) {
-  extensionApi().storage?.session?.onChanged?.addListener((changes) => {
+  realStorage()?.session?.onChanged?.addListener((changes) => {
     if (WAKE_KEY in changes) onWake();
   });
 }
@@ -93,7 +93,7 @@ export class Waker {
     try {
       while (this.#again) {
         this.#again = false;
-        await extensionApi().storage?.session?.set({ [WAKE_KEY]: crypto.randomUUID() });
+        await realStorage()?.session?.set({ [WAKE_KEY]: crypto.randomUUID() });
       }
     } catch (error) {
       console.warn('The Sidekeep stub could not wake the worker:', error);

@@ -13,7 +13,7 @@ const start = (options) => {
 };
 
 const BAD = {
-  get: [[1], [true], [Symbol('s')], [1n], [() => 1], [['a', 1]], [[null]], [[, 'a']], ['a', {}], ['a', null, 1]],
+  get: [[1], [true], [Symbol('s')], [1n], [() => 1, () => 1], [['a', 1]], [[null]], [[, 'a']], ['a', {}], ['a', null, 1]],
   set: [[], [null], [[]], ['x'], [1], [() => 1], [{}, 'x'], [{}, undefined, 1]],
   remove: [[], [null], [{}], [1], [['a', 1]]],
   clear: [['x'], [{}]],
