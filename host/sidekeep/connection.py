@@ -33,6 +33,9 @@ from sidekeep.wire.channel import Channel
 from sidekeep.wire.messages import Call, Pieces
 
 if TYPE_CHECKING:
+    from sidekeep.caller import Caller
+    from sidekeep.store.environment import Store
+    from sidekeep.store.transaction import Transaction
     from sidekeep.service.storage import Watch
     from sidekeep.watching import Watching
 
@@ -49,6 +52,7 @@ class Connection:
         self._profile = ""
         self._settings = handshake.Settings()
         self._watching: Watching | None = None
+        self._caller: Caller | None = None
         self._execution = Execution(channel, self._tell)
 
     def run(self) -> None:
@@ -87,6 +91,8 @@ class Connection:
     def close(self) -> None:
         """Close the stores."""
         self._execution.close()
+        if self._caller is not None:
+            self._caller.close()
         if self._watching is not None:
             self._watching.close()
         self._stores.close()
@@ -136,7 +142,8 @@ class Connection:
         if method is None:
             raise MethodNotFound(f"There is no method {call.method[:64]!r}.")
         params = handshake.decode(call, method.params, holes=method.holes)
-        request = Request(call.holes, self._settings)
+        assert self._caller is not None
+        request = Request(call.holes, self._settings, self._caller)
         mutation = method.prepare(params, request) if method.prepare else None
         return Task(call, method, params, request, mutation)
 
@@ -144,11 +151,14 @@ class Connection:
         """Open the store and answer the hello."""
         if self._stores.local is not None:
             raise ConflictError("This connection has already said hello.")
+        from sidekeep.caller import Caller
+
         hello = handshake.read(call)
         self._profile = hello.profile
         store = self._stores.open_local(hello)
         self._execution.client = hello.client
         self._settings = hello.settings or self._settings
+        self._caller = Caller(hello.client or "", store.folder)
         answer: dict[str, object] = {
             "protocol": handshake.PROTOCOL,
             "host": {"name": "sidekeep", "version": __version__, "pid": os.getpid()},
@@ -164,8 +174,43 @@ class Connection:
             window = min(hello.parts.window, handshake.MOST_WINDOW)
             self._channel.grant_parts(window)
             answer["parts"] = {"window": window}
-        answer["notices"] = []
+        answer["notices"] = self._notices(store, self._caller)
         return msgspec.json.encode(answer)
+
+    def _notices(self, store: Store, caller: Caller) -> list[dict[str, object]]:
+        """Deal with turns that were cut off, and return what is to be told."""
+        from sidekeep.store.layout import TURNS
+
+        with store.read() as transaction:
+            if transaction.first_row(TURNS, b"") is None:
+                return self._older_stores(store, transaction)
+        from sidekeep.model import notices
+        from sidekeep.model.frame import Frame
+
+        def settle(transaction: Transaction) -> list[dict[str, object]]:
+            frame = Frame(transaction, None)
+            for turn in notices.orphans(transaction, caller):
+                frame.mutate(
+                    lambda txn, revision, turn=turn: notices.settle(txn, revision, caller, turn),
+                    None,
+                )
+            frame.finish(watched=store.bell.heard())
+            return notices.pending(transaction)
+
+        with store.read() as transaction:
+            told = self._older_stores(store, transaction)
+            if not notices.orphans(transaction, caller):
+                return told + notices.pending(transaction)
+        return told + store.write(settle)
+
+    def _older_stores(self, store: Store, transaction: Transaction) -> list[dict[str, object]]:
+        """Return the notice of older stores of this extension, if there are any."""
+        if len(os.listdir(os.path.dirname(store.folder))) < 2:
+            return []
+        from sidekeep.model import adoption
+
+        notice = adoption.notice(store, transaction)
+        return [] if notice is None else [notice]
 
     def _watch(self, call: Call) -> bytes:
         """Begin to tell of changes; what was missed follows the reply."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 from sidekeep.errors import DiskFullError, InternalError, QuotaError, SidekeepError
@@ -69,8 +70,15 @@ class Execution:
 
     def run(self, store: Store, tasks: list[Task]) -> None:
         """Carry out calls that follow each other in one area, in order, and answer them."""
-        self._split_old_sessions(store, tasks)
-        self._run(store, tasks)
+        for direct, group in groupby(tasks, lambda task: task.method.direct):
+            if direct is None:
+                together = list(group)
+                self._split_old_sessions(store, together)
+                self._run(store, together)
+                continue
+            for task in group:
+                outcome = outcome_of(direct, store, task.params)
+                self.answer(task.call, outcome if isinstance(outcome, SidekeepError) else [outcome])
 
     def take(self) -> None:
         """Answer the calls whose slow work has come to an end."""
@@ -139,6 +147,8 @@ class Execution:
             for task, outcome in zip(tasks, outcomes, strict=True):
                 if isinstance(outcome, Slow):
                     self._wait(store, task, outcome)
+                elif task.method.after is not None and not isinstance(outcome, SidekeepError):
+                    self._render(store, task, outcome)
                 else:
                     self.answer(task.call, outcome)
         elif isinstance(outcomes, (DiskFullError, QuotaError)) and len(tasks) > 1:
@@ -173,6 +183,20 @@ class Execution:
                 self._channel.flush()
         if isinstance(snapshot, SharedSnapshot):
             snapshot.release()
+
+    def _render(self, store: Store, task: Task, result: Pieces) -> None:
+        """Answer a mutation whose reply is made from its kept result, in a snapshot."""
+        from sidekeep.store.snapshot import SharedSnapshot
+
+        assert task.method.after is not None
+        kept = b"".join(piece for piece in result if isinstance(piece, bytes))
+        snapshot = outcome_of(SharedSnapshot, store)
+        if isinstance(snapshot, SidekeepError):
+            self._channel.fail(task.call, snapshot)
+            return
+        outcome = outcome_of(task.method.after, snapshot.transaction, kept, task.request)
+        self.answer(task.call, outcome, snapshot.use())
+        snapshot.release()
 
     def _wait(self, store: Store, task: Task, slow: Slow) -> None:
         """Have slow work done, and answer the call when it is."""

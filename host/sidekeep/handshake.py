@@ -26,13 +26,18 @@ class Parts(msgspec.Struct):
 
 
 class Settings(msgspec.Struct):
-    """What an extension says of its own data in a hello.
+    """What an extension says of its own data in a hello, where it differs from the defaults.
 
-    ``attachmentPrefix``: how the text of an attached page begins, where it is not the one of the
-    extension that the storage model comes from.
+    ``attachmentPrefix``: how the text of an attached page begins. ``condenseFrom``: from how many
+    characters on it should be condensed. ``aging`` and ``overflow``: numbers, ``texts``: wordings,
+    see docs/protocol.md, "Requests".
     """
 
     attachmentPrefix: str | None = None  # noqa: N815 - the protocol's name
+    condenseFrom: int | None = None  # noqa: N815
+    aging: dict[str, int] | None = None
+    overflow: dict[str, int] | None = None
+    texts: dict[str, str] | None = None
 
 
 class Hello(msgspec.Struct):

@@ -98,6 +98,7 @@ def check_store(sandbox: Sandbox) -> None:
     store = Store(str(file.parent), extension=EXTENSION_ID, profile="profile")
     try:
         with store.read() as transaction:
-            assert verify.problems(transaction) == []
+            problems = verify.problems(transaction)
+            assert not problems, problems
     finally:
         store.close()

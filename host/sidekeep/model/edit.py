@@ -24,7 +24,7 @@ class Edit:
         self.transaction = transaction
         self.revision = revision
         self._what = what
-        self._changes: dict[str, AnyChange] = {}
+        self._changes: list[AnyChange] = []
         self._parts: list[Part] = []
 
     def splice(
@@ -59,22 +59,22 @@ class Edit:
         """Store a plain value."""
         change = documents.put(self.transaction, key, value, self.revision)
         if change is not None:
-            self._changes[key] = change
+            self._changes.append(change)
 
     def remove(self, key: str) -> None:
         """Remove a plain value."""
         change = documents.remove(self.transaction, key)
         if change is not None:
-            self._changes[key] = change
+            self._changes.append(change)
 
     def replaced_by_plain(self, target: StoredList, value: Value) -> None:
         """Put a plain value in place of a list."""
         self.drop(target)
         change = documents.put(self.transaction, target.key, value, self.revision)
-        splice = self._changes[target.key]
+        splice = self._changes.pop()
         assert change is not None
         assert isinstance(splice, Splice)
-        self._changes[target.key] = splice._replace(after=change.after)
+        self._changes.append(splice._replace(after=change.after))
 
     def create(self, key: str, word: str) -> tuple[StoredList, int]:
         """Make an empty list; return it and what the key held before (for the first splice)."""
@@ -97,7 +97,7 @@ class Edit:
         if self._parts:
             trash.keep(self.transaction, self._what, self._parts, self.revision)
             undo = undo_token(self.revision)
-        return [self._changes[key] for key in sorted(self._changes)], undo
+        return sorted(self._changes, key=lambda change: change.key), undo
 
     def _discard(
         self, target: StoredList, at: int, removed: Sequence[Entry], gone: Sequence[Entry]
@@ -113,9 +113,7 @@ class Edit:
         self._parts.append(Part(target.key, whole, target.header.word, entries))
 
     def _add(self, splice: Splice) -> None:
-        if splice.key in self._changes:
-            raise AssertionError(f"two changes of {splice.key} in one call")
-        self._changes[splice.key] = splice
+        self._changes.append(splice)
         if splice.key == INDEX:
             rows.follow(self.transaction, splice)
 

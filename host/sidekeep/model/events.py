@@ -12,10 +12,11 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from sidekeep.store import journal, lists, records
-from sidekeep.store.journal import LIST, AnyChange, Call, Splice
+from sidekeep.store.journal import LIST, Call, Splice
 from sidekeep.store.records import Record
 from sidekeep.store.transaction import Transaction
 
@@ -59,16 +60,16 @@ def since(
     ]
     sides = _arrays(transaction, calls) if values else {}
     for call in calls:
-        items = [
-            ChangedItem(change.key, None, None)
-            if not values
-            else ChangedItem(
-                change.key,
-                _side(transaction, change.before, sides.get((call.seq, change.key, False))),
-                _side(transaction, change.after, sides.get((call.seq, change.key, True))),
-            )
-            for change in call.changes
-        ]
+        items = []
+        # A call may change a list in several steps: one item, from the first to the last.
+        for key, steps in groupby(call.changes, lambda change: change.key):
+            found = list(steps)
+            if values:
+                before = _side(transaction, found[0].before, sides.get((call.seq, key, False)))
+                after = _side(transaction, found[-1].after, sides.get((call.seq, key, True)))
+                items.append(ChangedItem(key, before, after))
+            else:
+                items.append(ChangedItem(key, None, None))
         yield Event(call.seq, items)
 
 
@@ -89,7 +90,7 @@ def _arrays(
     now: dict[str, list[int]] = {}
     sides: dict[tuple[int, str, bool], list[int]] = {}
     for call in reversed(calls):
-        for change in call.changes:
+        for change in reversed(call.changes):
             if not isinstance(change, Splice):
                 continue
             key = change.key
@@ -99,7 +100,7 @@ def _arrays(
                     found = lists.find(transaction, key)
                     assert found is not None
                     after = [entry.record for entry in found.entries()]
-                sides[call.seq, key, True] = after
+                sides.setdefault((call.seq, key, True), after)
             else:
                 after = []
             if change.before == LIST:
@@ -108,10 +109,3 @@ def _arrays(
                 before = after[: change.at] + removed + after[end:]
                 sides[call.seq, key, False] = now[key] = before
     return sides
-
-
-def splices(changes: Sequence[AnyChange], key: str) -> Iterator[Splice]:
-    """Yield the changes of a list among those of a call."""
-    for change in changes:
-        if isinstance(change, Splice) and change.key == key:
-            yield change

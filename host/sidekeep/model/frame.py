@@ -84,8 +84,9 @@ class Expiry:
         """Remove results and clients that are too old, at most once a minute."""
         now = time.monotonic()
         if now - self._last > EXPIRE_EVERY_SECONDS:
-            from sidekeep.store import trash
+            from sidekeep.store import trash, turns
 
             self._last = now
             operations.expire(transaction)
             trash.expire(transaction)
+            turns.expire(transaction)

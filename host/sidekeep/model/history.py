@@ -6,7 +6,7 @@ Source of the rules: the seed storage model ("Histórico global e plano") and do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -140,6 +140,42 @@ def remove(edit: Edit, entry: Entry) -> Removed:
     edit.splice(target, index, [entry], [])
     _settle_emptied(edit, target)
     return Removed(1, index, len(target))
+
+
+def amend(
+    edit: Edit, target: StoredList, values: Mapping[int, NewEntry | int], new: Sequence[NewEntry]
+) -> list[int]:
+    """Give entries (by id) other values and add some at the end, in one change; return new ids.
+
+    A number stands for the value of the record that has it.
+    """
+    transaction = edit.transaction
+    first = min(
+        (entry.position for one in values if (entry := target.locate(one)) is not None),
+        default=None,
+    )
+    old = [] if first is None else list(target.entries(first - 1))
+    at = len(target) - len(old)
+    pairs = []
+    for entry in old:
+        value = values.get(entry.id, entry.record)
+        if isinstance(value, int):
+            records.refer(transaction, value, references=2)
+            pairs.append((entry.id, value))
+        else:
+            pairs.append((entry.id, add(transaction, value)[1]))
+    added = [add(transaction, entry) for entry in new]
+    edit.splice(target, at, old, pairs + added)
+    return [identity for identity, _ in added]
+
+
+def restart(edit: Edit, target: StoredList, entry: Entry, new: NewEntry) -> int:
+    """Put one new entry in the place of an entry and all that follow it; return its id."""
+    at = target.index_of(entry)
+    gone = list(target.entries(entry.position - 1))
+    pair = add(edit.transaction, new)
+    edit.splice(target, at, gone, [pair])
+    return pair[0]
 
 
 def truncate(edit: Edit, entry: Entry) -> Removed:

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -43,12 +44,12 @@ def save(edit: Edit, session: str | None, name: str | None, prefixes: Sequence[s
         return None
     known = rows.find(transaction, session) if session else None
     chosen = known.id if known is not None else str(uuid.uuid4())
-    body, changed = _copy(edit, source, BODY + chosen)
+    body, copied = _copy(edit, source, BODY + chosen)
     words.give(transaction, body, live_word(transaction))
     if known is not None:
         changes: dict[str, object] = {} if name is None else {"name": cut_name(name)}
-        if changed:
-            changes["textDigest"] = digest(facts_in(transaction, body))
+        if copied.removed or copied.inserted:
+            changes["textDigest"] = _digest_after(transaction, known, body, copied)
         if changes:
             _rewrite_row(edit, known, changes)
         return chosen
@@ -65,8 +66,27 @@ def save(edit: Edit, session: str | None, name: str | None, prefixes: Sequence[s
     return chosen
 
 
-def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, bool]:
-    """Make the list of ``key`` hold the entries of ``source``; return it and whether it changed."""
+class _Copied(NamedTuple):
+    """What a copy changed: how many entries went, the records that came, whether at the end."""
+
+    removed: int
+    inserted: list[int]
+    at_end: bool
+
+
+def _digest_after(transaction: Transaction, row: Row, body: StoredList, copied: _Copied) -> str:
+    """Return the digest of a body; of one that only grew only the new entries are read."""
+    entry = history.entry_of(transaction, INDEX, row.entry)
+    fields = facts_of(transaction, records.read(transaction, entry.record)).fields
+    before = fields.get("textDigest")
+    if copied.removed or not copied.at_end or not isinstance(before, str):
+        return digest(facts_in(transaction, body))
+    added = (facts_of(transaction, records.read(transaction, one)) for one in copied.inserted)
+    return digest(added, before)
+
+
+def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, _Copied]:
+    """Make the list of ``key`` hold the entries of ``source``; return it and what that changed."""
     transaction = edit.transaction
     target, before = opened(edit, key)
     old = list(target.entries())
@@ -83,7 +103,7 @@ def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, bool]:
         records.refer(transaction, record, references=2)
     removed = old[start : len(old) - end]
     edit.splice(target, start, removed, pairs, before=before)
-    return target, bool(pairs or removed)
+    return target, _Copied(len(removed), [record for _, record in pairs], not end)
 
 
 def _name_of(transaction: Transaction, body: StoredList, prefixes: Sequence[str]) -> str:
@@ -174,6 +194,38 @@ def append(edit: Edit, session: str, new: Sequence[NewEntry]) -> history.Appende
     if after != before:
         _rewrite_row(edit, row, {"textDigest": after})
     return appended
+
+
+def refresh_digest(edit: Edit, session: str) -> None:
+    """Bring a session's ``textDigest`` in line with its body, if there is a row."""
+    transaction = edit.transaction
+    row = rows.find(transaction, session)
+    if row is not None:
+        body = body_of(transaction, session)
+        _rewrite_row(edit, row, {"textDigest": digest(facts_in(transaction, body))})
+
+
+def add_session(
+    edit: Edit, name: str, entries: Sequence[NewEntry], word: str
+) -> tuple[str, list[int]]:
+    """Make a session of entries; return its id and theirs. ``word``: the conversation it is."""
+    transaction = edit.transaction
+    session = str(uuid.uuid4())
+    ids, _ = history.append(edit, BODY + session, entries)
+    body = open_list(transaction, BODY + session)
+    assert body is not None
+    words.give(transaction, body, word)
+    _add_row(
+        edit,
+        {
+            "createdAt": int(time.time() * 1000),
+            "id": session,
+            "name": name,
+            "pinned": False,
+            "textDigest": digest(one.facts for one in entries),
+        },
+    )
+    return session, ids
 
 
 def rename(edit: Edit, session: str, name: str) -> None:

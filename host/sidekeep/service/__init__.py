@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from sidekeep.service.method import Method
 
 MODULES = {
+    "attachments": "sidekeep.service.attachments",
+    "host": "sidekeep.service.host",
     "history": "sidekeep.service.history",
     "images": "sidekeep.service.images",
     "sessions": "sidekeep.service.sessions",
     "siteCache": "sidekeep.service.sites",
     "storage": "sidekeep.service.storage",
     "trash": "sidekeep.service.trash",
+    "turns": "sidekeep.service.turns",
 }
 
 

@@ -15,6 +15,7 @@ import contextlib
 import os
 import shutil
 import time
+from collections.abc import Iterator
 
 import lmdb
 import msgspec
@@ -61,19 +62,26 @@ def check(path: str) -> About:
     problem = problem_of(path)
     if problem is not None:
         raise DamagedError(f"The file {path} {problem}.")
+    with opened_copy(path) as transaction:
+        about = read_about(path, transaction)
+        found = verify.problems(transaction)
+    if found:
+        raise DamagedError(f"The file {path} is damaged: {found[0]} ({len(found)} problems).")
+    return about
+
+
+@contextlib.contextmanager
+def opened_copy(path: str) -> Iterator[Transaction]:
+    """Give a read transaction on a copy that nobody writes to (see ``check``)."""
     environment = lmdb.open(path, subdir=False, readonly=True, lock=False, create=False)
     try:
         transaction = Transaction(environment, writable=False)
         try:
-            about = read_about(path, transaction)
-            found = verify.problems(transaction)
+            yield transaction
         finally:
             transaction.txn.abort()
     finally:
         environment.close()
-    if found:
-        raise DamagedError(f"The file {path} is damaged: {found[0]} ({len(found)} problems).")
-    return about
 
 
 def restore(folder: str, source: str) -> str | None:

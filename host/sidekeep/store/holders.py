@@ -2,8 +2,8 @@
 
 Rules:
 
-* One row per picture and list, with a count of the entries that hold it. A list's ``own`` counts
-  the bytes of pictures that no other list holds, ``shared`` those that another one holds too.
+* One row per picture and list, with a count of the entries that hold it, and one row per picture
+  with the count of its lists. A list's ``own`` counts the bytes of pictures that no other list holds, ``shared`` those that another one holds too.
 * The figures of all lists concerned change in the transaction that adds or removes an entry, so
   that listing sessions reads no entry.
 """
@@ -16,7 +16,7 @@ from collections import defaultdict
 from sidekeep.store import blobs
 from sidekeep.store.layout import HOLDERS, NUMBER
 from sidekeep.store.records import Record
-from sidekeep.store.transaction import Transaction
+from sidekeep.store.transaction import Transaction, damaged
 
 _COUNT = struct.Struct(">I")
 
@@ -50,53 +50,65 @@ class Tally:
         for blob in record.pictures:
             self._remove(blob.hash)
 
-    def _others(self, name: bytes) -> tuple[int, list[str]]:
-        """Return how often this list holds the picture, and up to two other lists that do."""
-        mine = 0
-        others: list[str] = []
-        for key, row in self._transaction.rows(HOLDERS, name):
-            if key[: len(name)] != name:
-                break
-            if NUMBER.unpack_from(key, len(name))[0] == self._number:
-                (mine,) = _COUNT.unpack_from(row)
-            elif len(others) < 2:
-                others.append(str(row[_COUNT.size :], "utf-8"))
-        return mine, others
+    def _counts(self, name: bytes) -> tuple[int, int]:
+        """Return how often this list holds the picture, and how many lists do."""
+        mine = self._transaction.get(HOLDERS, name + NUMBER.pack(self._number))
+        lists = self._transaction.get(HOLDERS, name)
+        return (
+            0 if mine is None else _COUNT.unpack_from(mine)[0],
+            0 if lists is None else _COUNT.unpack_from(lists)[0],
+        )
 
-    def _write(self, name: bytes, count: int) -> None:
+    def _write(self, name: bytes, count: int, lists: int) -> None:
+        transaction = self._transaction
         key = name + NUMBER.pack(self._number)
         if count:
-            self._transaction.put(HOLDERS, key, _COUNT.pack(count) + self._key.encode())
+            transaction.put(HOLDERS, key, _COUNT.pack(count) + self._key.encode())
         else:
-            self._transaction.delete(HOLDERS, key)
+            transaction.delete(HOLDERS, key)
+        if lists:
+            transaction.put(HOLDERS, name, _COUNT.pack(lists))
+        else:
+            transaction.delete(HOLDERS, name)
+
+    def _other(self, name: bytes) -> str:
+        """Return the key of the one other list that holds the picture."""
+        for key, row in self._transaction.rows(HOLDERS, name + b"\0"):
+            if NUMBER.unpack_from(key, len(name))[0] != self._number:
+                return str(row[_COUNT.size :], "utf-8")
+        raise damaged("A picture should be held by another list, and is not.")
 
     def _add(self, name: bytes) -> None:
-        mine, others = self._others(name)
-        self._write(name, mine + 1)
+        mine, lists = self._counts(name)
         if mine:
+            self._write(name, mine + 1, lists)
             return
+        self._write(name, 1, lists + 1)
         size = blobs.references_and_length(self._transaction, name)[1]
-        if not others:
+        if not lists:
             self.own[self._key] += size
             return
         self.shared[self._key] += size
-        if len(others) == 1:
-            self.own[others[0]] -= size
-            self.shared[others[0]] += size
+        if lists == 1:
+            other = self._other(name)
+            self.own[other] -= size
+            self.shared[other] += size
 
     def _remove(self, name: bytes) -> None:
-        mine, others = self._others(name)
-        self._write(name, max(mine - 1, 0))
+        mine, lists = self._counts(name)
         if mine != 1:
+            self._write(name, max(mine - 1, 0), lists)
             return
+        self._write(name, 0, lists - 1)
         size = blobs.references_and_length(self._transaction, name)[1]
-        if not others:
+        if lists == 1:
             self.own[self._key] -= size
             return
         self.shared[self._key] -= size
-        if len(others) == 1:
-            self.own[others[0]] += size
-            self.shared[others[0]] -= size
+        if lists == 2:
+            other = self._other(name)
+            self.own[other] += size
+            self.shared[other] -= size
 
 
 def _text_bytes(record: Record) -> int:

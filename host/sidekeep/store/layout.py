@@ -25,6 +25,7 @@ SESSIONS = b"s"  # session id -> its row in savedSessions, in short
 SEARCH = b"t"  # record number -> the folded text of an entry
 PREVIEWS = b"n"  # hash of content + longest edge -> thumbnail
 TRASH = b"u"  # sequence number of a removal -> what it removed
+TURNS = b"q"  # turn id -> what is known of it
 JOURNAL = b"j"  # last sequence number of a commit -> what it changed
 OPERATIONS = b"o"  # client + last operation number of a frame -> results
 CLIENTS = b"p"  # client -> last operation number and time
@@ -62,6 +63,9 @@ FORM_ROPE = 1  # the rest is a msgpack array of texts and blob references
 # key is the table's byte and the key in UTF-8. A longer one is cut there and gets 0xFF, which
 # never stands in UTF-8, and a hash; the whole key then stands in the row.
 KEY_DIRECT = 400
+
+
+HASH_BYTES = 32
 
 
 def hash_of(*parts: bytes | memoryview) -> bytes:

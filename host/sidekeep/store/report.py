@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import lmdb
 
 from sidekeep.store import blobs, documents, journal, lists, trash
 from sidekeep.store.environment import Store
-from sidekeep.store.layout import FORMAT, HOLDERS
+from sidekeep.store.layout import FORMAT, HASH_BYTES, HOLDERS
 from sidekeep.store.transaction import Transaction
 
 
@@ -52,12 +50,12 @@ def _conversations(transaction: Transaction) -> dict[str, int]:
         total["entries"] += found.header.length
         total["text"] += found.header.text
         total["own"] += found.header.own
-    names = Counter(bytes(key[:32]) for key, _ in transaction.rows(HOLDERS))
-    total["shared"] = sum(
-        blobs.references_and_length(transaction, name)[1]
-        for name, count in names.items()
-        if count > 1
-    )
+    shared = [
+        bytes(key)
+        for key, row in transaction.rows(HOLDERS)
+        if len(key) == HASH_BYTES and int.from_bytes(row, "big") > 1
+    ]
+    total["shared"] = sum(blobs.references_and_length(transaction, name)[1] for name in shared)
     return total
 
 

@@ -132,6 +132,11 @@ class Transaction:
             self._stored = self._head.numbers()
         return self._head
 
+    def reread_head(self) -> None:
+        """Read the counters anew, after the row itself was written."""
+        self._head = None
+        self._stored = ()
+
     def finish(self) -> None:
         """Write the head if it changed; to be called once, before the commit."""
         if self._head is not None and self._head.numbers() != self._stored:

@@ -12,7 +12,7 @@ from collections import Counter
 
 from sidekeep.errors import DamagedError
 from sidekeep.store import blobs as contents
-from sidekeep.store import documents, journal, lists, records, trash
+from sidekeep.store import documents, journal, lists, records, trash, turns
 from sidekeep.store.documents import Document
 from sidekeep.store.layout import (
     BLOB_HEADER,
@@ -44,7 +44,7 @@ def problems(transaction: Transaction) -> list[str]:
     _documents(transaction, wanted, found)
     _lists(transaction, wanted, found)
     _journal(transaction, wanted, found)
-    _trash(transaction, wanted, found)
+    _trash_and_turns(transaction, wanted, found)
     blobs = _records(transaction, wanted, found)
     _blobs(transaction, blobs, found)
     return found
@@ -135,8 +135,9 @@ def _holders(
     transaction: Transaction, wanted: Counter[bytes], held: dict[int, _Held], found: list[str]
 ) -> None:
     lists_of: Counter[bytes] = Counter(key[:-8] for key in wanted)
+    expected = {**wanted, **lists_of}
     there = {bytes(key): row[:4] for key, row in transaction.rows(HOLDERS)}
-    if {key: int.from_bytes(count, "big") for key, count in there.items()} != wanted:
+    if {key: int.from_bytes(count, "big") for key, count in there.items()} != expected:
         found.append("the pictures that lists hold are not those that are counted")
     for one in held.values():
         if not one.header.counted:
@@ -156,10 +157,11 @@ def _holders(
             )
 
 
-def _trash(transaction: Transaction, wanted: Counter[int], found: list[str]) -> None:
+def _trash_and_turns(transaction: Transaction, wanted: Counter[int], found: list[str]) -> None:
     try:
         for _, removal in trash.newest_first(transaction):
             wanted.update(removal.records)
+        wanted.update(turn.record for turn in turns.walk(transaction) if turn.record)
     except DamagedError as error:
         found.append(str(error))
 

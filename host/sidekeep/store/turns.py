@@ -1,0 +1,115 @@
+"""Turns: questions that were sent to a model and what became of them.
+
+A row holds a reference to the record of the question (counted like any other), so that an answer to
+a conversation that was deleted meanwhile does not stand without its question. The row is kept for
+``KEPT_SECONDS`` after the turn has ended, for callers that complete or fail it twice.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Iterator
+
+import msgspec
+
+from sidekeep.errors import NotFoundError
+from sidekeep.store import records
+from sidekeep.store.layout import CRC, TURNS
+from sidekeep.store.transaction import Transaction, damaged
+
+VERSION = 1
+KEPT_SECONDS = 7 * 24 * 3600
+
+OPEN = "open"
+DONE = "done"
+FAILED = "failed"
+INTERRUPTED = "interrupted"
+
+
+class Turn(msgspec.Struct, array_like=True):
+    """A turn. ``id``: a random word. ``state``: one of those above.
+
+    ``conversation``: its word. ``entry`` and ``record``: the question. ``client`` and ``owner``:
+    the caller's word and that of its host, by which one sees whether it lives. ``target`` and
+    ``limits``: JSON text, as given. ``carried``: ids of entries whose pixels were in the last
+    request, ``stubbed``: ids of attachments that a rescue left out. ``partial``: the text so far.
+    ``answer``: the id of the answer, or of what there is of one. ``seen``: ids that the answer
+    stamped. ``session``: where the answer went, if not into the history. Times are seconds since
+    1970.
+    """
+
+    version: int
+    id: str
+    state: str
+    conversation: str
+    entry: int
+    record: int
+    client: str
+    owner: str
+    target: bytes
+    limits: bytes
+    started: float
+    touched: float
+    carried: list[int]
+    stubbed: list[int] = []
+    rescued: bool = False
+    partial: str = ""
+    answer: int = 0
+    seen: list[int] = []
+    session: str | None = None
+    reason: str = ""
+    acknowledged: bool = False
+
+
+def put(transaction: Transaction, turn: Turn) -> None:
+    """Write a turn's row. The reference to its record is the caller's to have made."""
+    turn.touched = time.time()
+    body = msgspec.msgpack.encode(turn)
+    transaction.put(TURNS, turn.id.encode(), CRC.pack(zlib.crc32(body)) + body)
+
+
+def find(transaction: Transaction, identity: str) -> Turn:
+    """Return a turn; ``NotFoundError`` if there is none (any more)."""
+    row = transaction.get(TURNS, identity.encode()) if 0 < len(identity) < 100 else None
+    if row is None:
+        raise NotFoundError(
+            f"There is no turn {identity[:64]!r}.", next="begin a turn, or append the answer"
+        )
+    return _decode(row)
+
+
+def walk(transaction: Transaction) -> Iterator[Turn]:
+    """Yield all turns that are kept, in no order."""
+    for _, row in transaction.rows(TURNS):
+        yield _decode(row)
+
+
+def in_state(transaction: Transaction, state: str) -> list[Turn]:
+    """Return the turns in a state, oldest first."""
+    found = [turn for turn in walk(transaction) if turn.state == state]
+    return sorted(found, key=lambda turn: turn.started)
+
+
+def expire(transaction: Transaction, now: float | None = None) -> None:
+    """Forget turns that ended ``KEPT_SECONDS`` ago."""
+    moment = time.time() if now is None else now
+    old = [
+        turn
+        for turn in walk(transaction)
+        if turn.state != OPEN and turn.touched < moment - KEPT_SECONDS
+    ]
+    for turn in old:
+        if turn.record:
+            records.release(transaction, turn.record)
+        transaction.delete(TURNS, turn.id.encode())
+
+
+def _decode(row: memoryview) -> Turn:
+    body = bytes(row[CRC.size :])
+    if zlib.crc32(body) != CRC.unpack_from(row)[0]:
+        raise damaged("A row of the turns does not fit its checksum.")
+    turn = msgspec.msgpack.decode(body, type=Turn)
+    if turn.version != VERSION:
+        raise damaged(f"A turn has the unknown version {turn.version}.")
+    return turn
