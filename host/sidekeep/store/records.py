@@ -32,22 +32,25 @@ class Record:
     transaction, either the JSON text or the encoded rope.
     """
 
-    __slots__ = ("body", "flags", "form", "references", "size")
+    __slots__ = ("_pieces", "body", "flags", "form", "references", "size")
 
     def __init__(self, row: memoryview) -> None:
         version, self.form, self.flags, self.references, expected, self.size = (
             RECORD_HEADER.unpack_from(row)
         )
         self.body = row[RECORD_HEADER.size :]
+        self._pieces: list[bytes | Blob] | None = None
         if version != RECORD_VERSION or expected != _checksum(self.form, self.size, self.body):
             raise damaged("A stored value does not fit its checksum.")
 
     @property
     def pieces(self) -> list[bytes | Blob]:
         """The value's rope; texts are copied, blobs are references."""
-        if self.form == FORM_TEXT:
-            return [bytes(self.body)]
-        return rope.decode(self.body)
+        found = self._pieces
+        if found is None:
+            text = self.form == FORM_TEXT
+            found = self._pieces = [bytes(self.body)] if text else rope.decode(self.body)
+        return found
 
     @property
     def pictures(self) -> list[Blob]:
