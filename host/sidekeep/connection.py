@@ -190,10 +190,7 @@ class Connection:
         def settle(transaction: Transaction) -> list[dict[str, object]]:
             frame = Frame(transaction, None)
             for turn in notices.orphans(transaction, caller):
-                frame.mutate(
-                    lambda txn, revision, turn=turn: notices.settle(txn, revision, caller, turn),
-                    None,
-                )
+                frame.mutate(notices.settling(caller, turn), None)
             frame.finish(watched=store.bell.heard())
             return notices.pending(transaction)
 

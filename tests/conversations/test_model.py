@@ -343,7 +343,7 @@ class Conversations(RuleBasedStateMachine):
         """Draw an id of the history, or one that is not there."""
         history = self.model.items.get(HISTORY)
         ids = [f"e{one}" for one, _ in history] if isinstance(history, Entries) else []
-        return data.draw(st.sampled_from([*ids * 4, "e999999", "x", ""]))
+        return data.draw(st.sampled_from([*ids * 4, "e999999", "x"]))
 
     def place(self, data: st.DataObject) -> int | str:
         """Draw an id or an index."""

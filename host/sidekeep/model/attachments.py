@@ -22,7 +22,7 @@ from sidekeep.model.keys import BODY, HISTORY
 from sidekeep.model.updates import text_of
 from sidekeep.model.views import open_list
 from sidekeep.requests.headers import split_header
-from sidekeep.requests.interleave import interleave
+from sidekeep.requests.interleave import in_number_order, interleave
 from sidekeep.requests.labels import figure_labels
 from sidekeep.requests.settings import RequestSettings
 from sidekeep.store import documents, records, rope
@@ -119,7 +119,8 @@ def condense(edit: Edit, attach_id: str, summary: str, settings: RequestSettings
     header, body = split_header(joined)
     note = settings.texts.condensed.format(n=len(body.encode("utf-16-le")) // 2)
     parts = fields["content"] if isinstance(fields["content"], list) else []
-    images = [part for part in parts if "image_url" in part]
+    known = [part["text"] if isinstance(part.get("text"), str) else part for part in parts]
+    images = in_number_order([one for one in known if isinstance(one, str) or "image_url" in one])
     changed = {
         **fields,
         "content": _content(f"{header}{note}\n\n{summary}", images),

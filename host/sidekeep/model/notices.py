@@ -11,6 +11,7 @@ from sidekeep.caller import Caller
 from sidekeep.errors import NotFoundError
 from sidekeep.model import adoption
 from sidekeep.model.edit import Edit
+from sidekeep.model.frame import Mutation
 from sidekeep.model.history import entry_word
 from sidekeep.store import turns
 from sidekeep.store.journal import AnyChange
@@ -23,9 +24,7 @@ def orphans(transaction: Transaction, caller: Caller) -> list[Turn]:
     return [turn for turn in turns.in_state(transaction, OPEN) if not caller.lives(turn.owner)]
 
 
-def settle(
-    transaction: Transaction, revision: int, caller: Caller, turn: Turn
-) -> tuple[Sequence[AnyChange], bytes]:
+def settling(caller: Caller, turn: Turn) -> Mutation:
     """Take over a turn of the caller's own, or interrupt one of somebody who is gone.
 
     A context that lost its port goes on with its turn; that its host was another one does not
@@ -33,13 +32,16 @@ def settle(
     """
     from sidekeep.model.turns import interrupt
 
-    if turn.client and turn.client == caller.client:
-        turn.owner = caller.owner()
-        turns.put(transaction, turn)
-        return [], b"{}"
-    edit = Edit(transaction, revision, "turns.interrupt")
-    interrupt(edit, turn)
-    return edit.finish()[0], b"{}"
+    def settle(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
+        if turn.client and turn.client == caller.client:
+            turn.owner = caller.owner()
+            turns.put(transaction, turn)
+            return [], b"{}"
+        edit = Edit(transaction, revision, "turns.interrupt")
+        interrupt(edit, turn)
+        return edit.finish()[0], b"{}"
+
+    return settle
 
 
 def pending(transaction: Transaction) -> list[dict[str, object]]:

@@ -13,7 +13,7 @@ from sidekeep.model import rows
 from sidekeep.model.history import entry_word
 from sidekeep.model.keys import BODY, HISTORY, INDEX
 from sidekeep.store import journal
-from sidekeep.store.journal import ABSENT, LIST, Call, Splice
+from sidekeep.store.journal import LIST, Call, Splice
 from sidekeep.store.transaction import Transaction
 
 
@@ -58,7 +58,7 @@ def _of_history(splice: Splice) -> tuple[str, list[str]]:
     came = [entry_word(identity) for identity, _ in splice.inserted]
     went = [entry_word(identity) for identity, _ in splice.removed]
     if not splice.length:
-        told = went or splice.after == ABSENT or splice.before != LIST
+        told = went or splice.after != LIST or splice.before != LIST
         return ("clear", went) if told else ("", [])
     if not went and splice.at + len(came) == splice.length:
         return "append", came

@@ -135,7 +135,7 @@ def _prepare_undo(params: Undo, request: Request) -> Mutation:
 
 
 def _read_plan(transaction: Transaction, params: Named, _: Request) -> Pieces:
-    _, entry = attachments.found(transaction, params.attachId)
+    entry = attachments.found(transaction, params.attachId)[1]
     text = attachments.text_in(transaction, entry)
     return [_encode({"condense": _plan(text, 0)})]
 
