@@ -17,6 +17,7 @@ const DEFAULTS = { endpoint: 'http://127.0.0.1:8080/v1', model: '', apiKey: '', 
 const PAGE = 100;
 
 const keep = connect({ settings: { defaults: DEFAULTS }, quiet: ['history', 'savedSessions', 'session_*'] });
+Object.assign(globalThis, { keep }); // for the developer tools
 const modelSettings = async () => /** @type {ModelSettings} */ (await keep.settings.getAll());
 
 // --- saying what happened --------------------------------------------------------------------------
