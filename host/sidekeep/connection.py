@@ -34,9 +34,9 @@ from sidekeep.wire.messages import Call, Pieces
 
 if TYPE_CHECKING:
     from sidekeep.caller import Caller
+    from sidekeep.service.storage import Watch
     from sidekeep.store.environment import Store
     from sidekeep.store.transaction import Transaction
-    from sidekeep.service.storage import Watch
     from sidekeep.watching import Watching
 
 SNAPSHOT_SECONDS = 2.0

@@ -13,7 +13,7 @@ from tests.harness.sidekeep_host import Sandbox, refused
 CHAT = {"style": "chat"}
 
 
-async def begin(chat: Chat, question: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401
+async def begin(chat: Chat, question: str, **params: Any) -> dict[str, Any]:
     """Begin a turn for a chat."""
     result = await chat.call("turns.begin", **{"text": question, "target": CHAT, **params})
     assert isinstance(result, dict)

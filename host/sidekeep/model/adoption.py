@@ -3,8 +3,8 @@
 Rules (docs/protocol.md, "Finding data again"):
 
 * Only stores of the same extension are looked at; which one that is the browser says.
-* Taking over copies every row of the other store, which stays as it is, in one transaction. What was
-  here is copied to a dated file before, and can be put back.
+* Taking over copies every row of the other store, which stays as it is, in one transaction. What
+  was here is copied to a dated file before, and can be put back.
 * Sequence numbers go on rising and the epoch changes, so every listener hears of a gap.
 """
 
@@ -73,7 +73,7 @@ def _last_used(folder: str) -> float:
 
 
 def described(store: Store) -> list[Found]:
-    """Return the other stores as a person can tell them apart. One that cannot be read is left out."""
+    """Return the other stores as a person can tell them apart, but for those that are damaged."""
     found = []
     for folder, about in others(store):
         try:
@@ -180,7 +180,7 @@ def notice(store: Store, transaction: Transaction) -> dict[str, object] | None:
     return {
         "id": "otherStores",
         "kind": "otherStores",
-        "text": "There is data of this extension from another browser profile or an earlier install.",
+        "text": "There is data of this extension from another profile or an earlier install.",
         "profiles": [about.profile for about in older],
     }
 

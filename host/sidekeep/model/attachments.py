@@ -119,8 +119,11 @@ def condense(edit: Edit, attach_id: str, summary: str, settings: RequestSettings
     header, body = split_header(joined)
     note = settings.texts.condensed.format(n=len(body.encode("utf-16-le")) // 2)
     parts = fields["content"] if isinstance(fields["content"], list) else []
-    known = [part["text"] if isinstance(part.get("text"), str) else part for part in parts]
-    images = in_number_order([one for one in known if isinstance(one, str) or "image_url" in one])
+    known = [part for part in parts if "image_url" in part or isinstance(part.get("text"), str)]
+    images = in_number_order(
+        [None if "image_url" in part else part["text"] for part in known],
+        [part for part in known if "image_url" in part],
+    )
     changed = {
         **fields,
         "content": _content(f"{header}{note}\n\n{summary}", images),

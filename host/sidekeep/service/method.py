@@ -36,8 +36,9 @@ class Method(NamedTuple):
 
     ``read(transaction, params, request)`` gives the result, or the work that has to be done before.
     ``prepare(params, request)`` does all work that needs no transaction and gives the mutation.
-    ``after(transaction, result, request)``: makes the reply of a mutation from its kept result, where
-    that is not the reply itself. ``direct(store, params)``: does everything by itself. ``holes``: it takes the strings that arrived apart as they are; for all others they are put back
+    ``after(transaction, result, request)`` makes the reply of a mutation from its kept result,
+    where that is not the reply itself. ``direct(store, params)`` does everything by itself.
+    ``holes``: it takes the strings that arrived apart as they are; for all others they are put back
     into the parameters. ``area``: where it works, if the parameters do not say it.
     """
 

@@ -186,7 +186,7 @@ def _again(
 
 
 def _picture(transaction: Transaction) -> Any:  # noqa: ANN401 - a function for ``shapes.build``
-    def cut(path: Path, blob: Blob, whole: bool) -> StoredText:  # noqa: FBT001 - its contract
+    def cut(path: Path, blob: Blob, whole: bool) -> StoredText:
         if not whole:
             blob = Blob(blob.kind, blob.hash, blob.length, b"", blob.path)
         return StoredText(path, blob, transaction)

@@ -74,8 +74,8 @@ class Store:
 
         ``map_size``: first size of the map in bytes instead of the largest that the system gives.
         ``max_size``: the file may not grow beyond that many bytes (``QuotaError``). ``durable``:
-        sync every commit; without, for files in memory. ``readahead``: let
-        the system read ahead, which helps who looks at all of a big file. Errors: ``DamagedError`` (the file was left
+        sync every commit; without, for files in memory. ``readahead``: let the system read ahead,
+        which helps who looks at all of a big file. Errors: ``DamagedError`` (the file was left
         untouched), ``BusyError``, ``DiskFullError``, ``UnavailableError`` when the folder cannot be
         used.
         """

@@ -3,7 +3,8 @@
 Rules:
 
 * One row per picture and list, with a count of the entries that hold it, and one row per picture
-  with the count of its lists. A list's ``own`` counts the bytes of pictures that no other list holds, ``shared`` those that another one holds too.
+  with the count of its lists. A list's ``own`` counts the bytes of pictures that no other list
+  holds, ``shared`` those that another one holds too.
 * The figures of all lists concerned change in the transaction that adds or removes an entry, so
   that listing sessions reads no entry.
 """
