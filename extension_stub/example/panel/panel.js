@@ -176,6 +176,7 @@ find('#new').addEventListener('click', () => run(async () => {
   await keep.sessions.save(id ? { id } : {});
   await keep.history.clear();
   composer.clear();
+  say('');
 }));
 find('#stop').addEventListener('click', () => asking?.abort());
 find('#undo').addEventListener('click', () => {
