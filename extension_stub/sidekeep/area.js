@@ -12,8 +12,8 @@
 
 import { decodeBuffers } from './buffers.js';
 import { SidekeepError } from './errors.js';
-import { checkedKeys, invocationError, isArray, noChoice } from './signatures.js';
-import { mergeDefaults, put } from './trees.js';
+import { checkedKeys, invocationError, noChoice } from './signatures.js';
+import { isArray, mergeDefaults, put } from './trees.js';
 import { checkedKey, checkedUpdate } from './update.js';
 import { convertDefaults, convertItems, convertSessionItems, Measure, ThrowingGetter } from './values.js';
 

@@ -42,8 +42,9 @@ const members = {
   /** @this {unknown} @param {unknown[]} args */
   addListener(...args) {
     const event = eventOf(this);
-    checkNoFilter(args);
-    if (typeof args[0] === 'function') event.addListener(/** @type {any} */ (args[0]));
+    if (typeof args[0] !== 'function') return;
+    if (args.length > 1) throw new TypeError('This event does not support filters');
+    event.addListener(/** @type {any} */ (args[0]));
   },
   /** @this {unknown} @param {unknown[]} args */
   removeListener(...args) {
@@ -80,9 +81,4 @@ export function chromeEvent(event) {
   const face = Object.assign(Object.create(proto), members);
   behind.set(face, event);
   return face;
-}
-
-/** @param {unknown[]} args */
-function checkNoFilter(args) {
-  if (args.length > 1) throw new TypeError('This event does not support filters');
 }

@@ -5,7 +5,8 @@
  * Rules of this module (measured on Chromium 156):
  * - `lastError` stands on the browser's own `runtime` for exactly the length of the callback, and only
  *   if the call failed. A failure that the callback does not look at is said on the console.
- * - A `lastError` that a script has put there itself stays; one that it puts there in the callback goes.
+ * - A `lastError` that a script has put there itself stays, and nothing is said of it; one that it puts
+ *   there in the callback goes.
  * - What a callback throws is said on the console and reaches nobody: neither the next callback nor
  *   `unhandledrejection`.
  */
@@ -60,7 +61,10 @@ function failed(callback, message) {
 function define(lastError, onLook) {
   const { runtime } = extensionApi();
   const before = Object.getOwnPropertyDescriptor(runtime, 'lastError');
-  if (before && 'value' in before) return () => {}; // a script's own
+  if (before && 'value' in before) {
+    onLook(); // the script looks after it itself
+    return () => {};
+  }
   try {
     Object.defineProperty(runtime, 'lastError', {
       get: () => {

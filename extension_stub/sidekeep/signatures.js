@@ -9,6 +9,8 @@
  * - Everything here throws a TypeError at once, in the promise form and in the callback form.
  */
 
+import { isArray } from './trees.js';
+
 /** @typedef {'get' | 'getKeys' | 'set' | 'remove' | 'clear' | 'getBytesInUse' | 'setAccessLevel'} Method */
 /** @typedef {(...args: any[]) => void} Callback */
 /** @typedef {'TRUSTED_CONTEXTS' | 'TRUSTED_AND_UNTRUSTED_CONTEXTS'} AccessLevel */
@@ -116,13 +118,23 @@ export function checkedKeys(method, keys) {
  * @throws {TypeError} if they are not `{accessLevel}` with one of the levels
  */
 export function checkedAccessLevel(options) {
-  /** @type {unknown} */
+  /** @type {AccessLevel | undefined} */
   let level;
   for (const name of script(() => Object.keys(options))) {
     if (name !== 'accessLevel') throw wrongLevel(`Unexpected property: '${name}'.`);
-    level = script(() => /** @type {{accessLevel?: unknown}} */ (options).accessLevel);
+    level = knownLevel(script(() => /** @type {{accessLevel?: unknown}} */ (options).accessLevel));
   }
-  if (level === undefined || level === null) throw wrongLevel("Missing required property 'accessLevel'.");
+  if (level) return level;
+  throw wrongLevel("Missing required property 'accessLevel'.");
+}
+
+/**
+ * @param {unknown} level
+ * @returns {AccessLevel | undefined} undefined where there is none
+ * @throws {TypeError} if it is no level
+ */
+function knownLevel(level) {
+  if (level === undefined || level === null) return undefined;
   const known = ACCESS_LEVELS.find((one) => one === level);
   if (known) return known;
   const wrong =
@@ -159,19 +171,6 @@ function typeName(value) {
   const type = typeof value;
   if (type === 'number') return Object.is(value, /** @type {number} */ (value) | 0) ? 'integer' : 'number';
   return type === 'object' || type === 'function' || type === 'boolean' ? type : 'other';
-}
-
-/**
- * Whether it is an array; a proxy that was revoked is none, and throws when it is asked.
- * @param {unknown} value
- * @returns {value is unknown[]}
- */
-export function isArray(value) {
-  try {
-    return Array.isArray(value);
-  } catch {
-    return false;
-  }
 }
 
 /** @param {Method} method */

@@ -55,7 +55,30 @@ function rank(unit) {
  * @returns {object is BinaryBuffer}
  */
 export function isBuffer(object) {
-  return ArrayBuffer.isView(object) || object instanceof ArrayBuffer;
+  return ArrayBuffer.isView(object) || tame(() => object instanceof ArrayBuffer, false);
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is unknown[]}
+ */
+export function isArray(value) {
+  return tame(() => Array.isArray(value), false);
+}
+
+/**
+ * Asks an object something that a proxy may refuse, as one that was revoked does.
+ * @template T
+ * @param {() => T} ask
+ * @param {T} refused what is taken for the answer then
+ * @returns {T}
+ */
+export function tame(ask, refused) {
+  try {
+    return ask();
+  } catch {
+    return refused;
+  }
 }
 
 /**

@@ -24,7 +24,7 @@
 import { encodeBuffer, escapeText } from './buffers.js';
 import { refuseDrawn } from './drawn.js';
 import { SidekeepError } from './errors.js';
-import { byCodePoint, isBuffer, put } from './trees.js';
+import { byCodePoint, isArray, isBuffer, put, tame } from './trees.js';
 
 /** Deepest value: the host refuses texts nested deeper than 200, request and parameters included. */
 export const DEPTH_LIMIT = 196;
@@ -154,7 +154,7 @@ class Conversion {
             next: 'Store it in a flatter form.',
           });
         }
-        return Array.isArray(value) ? this.#array(value, depth) : this.#dictionary(value, depth);
+        return isArray(value) ? this.#array(value, depth) : this.#dictionary(value, depth);
       default:
         return SKIP;
     }
@@ -207,7 +207,14 @@ class Conversion {
     this.#measure.other += 3;
     let sorted = true;
     let last = '';
-    for (const key of Object.keys(object)) {
+    /** @type {string[]} */
+    let keys = [];
+    try {
+      keys = Object.keys(object);
+    } catch (error) {
+      onThrow(error); // a proxy
+    }
+    for (const key of keys) {
       let property;
       try {
         property = /** @type {Record<string, unknown>} */ (object)[key];
@@ -288,7 +295,7 @@ const LANGUAGE_CLASSES = new Set([
  * @returns {boolean}
  */
 function isPlatformObject(object) {
-  const tag = /** @type {{[Symbol.toStringTag]?: unknown}} */ (object)[Symbol.toStringTag];
+  const tag = tame(() => /** @type {{[Symbol.toStringTag]?: unknown}} */ (object)[Symbol.toStringTag], undefined);
   if (typeof tag !== 'string' || LANGUAGE_CLASSES.has(tag) || isBuffer(object)) return false;
   const platformClass = /** @type {Record<string, unknown>} */ (globalThis)[tag];
   return typeof platformClass === 'function' && object instanceof platformClass;

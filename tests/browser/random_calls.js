@@ -109,6 +109,8 @@ async ({ seed, area, calls: mostCalls, seconds, wanted }) => {
     () => ({ get count() { return 3; } }),
     (d, depth) => new Proxy(object(d, depth), {}),
     () => Object.freeze({ z: 1, a: [1] }),
+    () => { const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); return proxy; },
+    () => new Proxy({ a: 1 }, { ownKeys() { throw new Error('no'); } }),
     (d, depth) => { const o = object(d, depth); o.self = o; return o; },
     (d, depth) => { const o = { list: [] }; o.list.push({ up: o, down: value(d, depth + 1) }, o.list); return o; },
     (d, depth) => { const shared = object(d, depth); return { x: shared, y: [shared, shared] }; },
@@ -192,6 +194,12 @@ async ({ seed, area, calls: mostCalls, seconds, wanted }) => {
     if (typeof shown === 'bigint') return `${shown}n`;
     if (typeof shown !== 'object' || shown === null) return String(shown);
     if (seen.includes(shown)) return 'cycle';
+    try {
+      Array.isArray(shown);
+      Object.keys(shown);
+    } catch {
+      return 'a proxy that refuses';
+    }
     if (ArrayBuffer.isView(shown)) return `${shown.constructor.name} of ${show(shown.buffer)}`;
     if (shown instanceof ArrayBuffer) return `buffer(${new Uint8Array(shown)})`;
     const inside = [...seen, shown];
