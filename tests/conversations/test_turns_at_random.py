@@ -1,4 +1,4 @@
-"""Any sequence of turns, failures, retries, kills: one send is one user entry, and nothing shrinks."""
+"""Any sequence of turns, failures, retries and kills: one send is one entry, nothing shrinks."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ A row is a CRC-32 and a msgpack array ``[version, first, time, weight, calls]``;
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,10 +27,10 @@ import msgspec
 from sidekeep.store import records
 from sidekeep.store.documents import Change
 from sidekeep.store.layout import (
-    CRC,
     JOURNAL,
     NUMBER,
 )
+from sidekeep.store.sealed import seal, unseal
 from sidekeep.store.transaction import Head, Transaction, damaged
 
 VERSION = 1
@@ -99,7 +98,7 @@ def append(transaction: Transaction, calls: list[Call], *, watched: bool = False
     body = msgspec.msgpack.encode(
         (VERSION, calls[0].seq, time.time(), weight, [_pack(call) for call in calls])
     )
-    transaction.put(JOURNAL, NUMBER.pack(calls[-1].seq), CRC.pack(zlib.crc32(body)) + body)
+    transaction.put(JOURNAL, NUMBER.pack(calls[-1].seq), seal(body))
     head.journal_rows += 1
     head.journal_weight += weight
     trim(transaction, watched=watched)
@@ -183,9 +182,7 @@ def _pack(call: Call) -> tuple[int, list[tuple[Any, ...]]]:
 
 def _unpack(row: bytes) -> tuple[float, int, list[Call]]:
     """Return the time, the weight and the calls of a row."""
-    body = row[CRC.size :]
-    if zlib.crc32(body) != CRC.unpack_from(row)[0]:
-        raise damaged("A row of the journal does not fit its checksum.")
+    body = unseal(row, "A row of the journal")
     version, _, moment, weight, calls = msgspec.msgpack.decode(body)
     if version != VERSION:
         raise damaged(f"A row of the journal has the unknown version {version}.")

@@ -19,7 +19,6 @@ with its positions is marked, and its entries are then looked for one by one ins
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -29,7 +28,8 @@ import msgspec
 from sidekeep.store import documents, records
 from sidekeep.store.holders import Tally
 from sidekeep.store.journal import ABSENT, LIST, Splice
-from sidekeep.store.layout import CRC, DOCUMENT, DOCUMENTS, ENTRIES, ENTRY, ENTRY_KEY, row_key
+from sidekeep.store.layout import DOCUMENT, DOCUMENTS, ENTRIES, ENTRY, ENTRY_KEY, row_key
+from sidekeep.store.sealed import seal, unseal
 from sidekeep.store.transaction import Transaction, damaged
 
 VERSION = 1
@@ -273,9 +273,8 @@ class StoredList:
 
     def write(self) -> None:
         """Write the header's row."""
-        body = msgspec.msgpack.encode(self.header)
         place = DOCUMENT.pack(0, self.revision, self.size)
-        row = place + CRC.pack(zlib.crc32(body)) + body
+        row = place + seal(msgspec.msgpack.encode(self.header))
         self._transaction.put(DOCUMENTS, row_key(self.key), row)
 
     def drop(self, after: int = ABSENT) -> Splice:
@@ -302,9 +301,7 @@ def find(transaction: Transaction, key: str) -> StoredList | None:
     number, revision, size = DOCUMENT.unpack_from(row)
     if number:
         return None
-    body = bytes(row[DOCUMENT.size + CRC.size :])
-    if zlib.crc32(body) != CRC.unpack_from(row, DOCUMENT.size)[0]:
-        raise damaged(f"The header of the list {key[:64]!r} does not fit its checksum.")
+    body = unseal(row[DOCUMENT.size :], f"The header of the list {key[:64]!r}")
     header = msgspec.msgpack.decode(body, type=Header)
     if header.version != VERSION:
         raise damaged(f"The list {key[:64]!r} has the unknown version {header.version}.")

@@ -137,6 +137,14 @@ def read_if_good(transaction: Transaction, number: int) -> Record | None:
         return None
 
 
+def are_equal(transaction: Transaction, one: int, two: int) -> bool:
+    """Whether two records hold the same text; not if one of them is damaged."""
+    first, second = read_if_good(transaction, one), read_if_good(transaction, two)
+    if first is None or second is None:
+        return False
+    return first.form == second.form and first.body == second.body
+
+
 def refer(transaction: Transaction, number: int, references: int = 1) -> None:
     """Add references to a record."""
     record = read(transaction, number)

@@ -12,14 +12,14 @@ A row is a CRC-32 and a msgpack array (``Removal``).
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Iterator
 
 import msgspec
 
 from sidekeep.errors import NotFoundError
 from sidekeep.store import records
-from sidekeep.store.layout import CRC, NUMBER, TRASH
+from sidekeep.store.layout import NUMBER, TRASH
+from sidekeep.store.sealed import seal, unseal
 from sidekeep.store.transaction import Transaction, damaged
 
 VERSION = 1
@@ -80,8 +80,7 @@ def keep_only(transaction: Transaction, number: int, removal: Removal, parts: li
 def _write(transaction: Transaction, revision: int, removal: Removal) -> None:
     for number in removal.records:
         records.refer(transaction, number)
-    body = msgspec.msgpack.encode(removal)
-    transaction.put(TRASH, NUMBER.pack(revision), CRC.pack(zlib.crc32(body)) + body)
+    transaction.put(TRASH, NUMBER.pack(revision), seal(msgspec.msgpack.encode(removal)))
 
 
 def find(transaction: Transaction, number: int) -> Removal:
@@ -122,10 +121,7 @@ def expire(transaction: Transaction, now: float | None = None) -> int:
 
 
 def _decode(row: memoryview) -> Removal:
-    body = bytes(row[CRC.size :])
-    if zlib.crc32(body) != CRC.unpack_from(row)[0]:
-        raise damaged("A row of the trash does not fit its checksum.")
-    removal = msgspec.msgpack.decode(body, type=Removal)
+    removal = msgspec.msgpack.decode(unseal(row, "A row of the trash"), type=Removal)
     if removal.version != VERSION:
         raise damaged(f"A row of the trash has the unknown version {removal.version}.")
     return removal

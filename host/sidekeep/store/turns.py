@@ -8,14 +8,14 @@ a conversation that was deleted meanwhile does not stand without its question. T
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Iterator
 
 import msgspec
 
 from sidekeep.errors import NotFoundError
 from sidekeep.store import records
-from sidekeep.store.layout import CRC, TURNS
+from sidekeep.store.layout import TURNS
+from sidekeep.store.sealed import seal, unseal
 from sidekeep.store.transaction import Transaction, damaged
 
 VERSION = 1
@@ -65,8 +65,7 @@ class Turn(msgspec.Struct, array_like=True):
 def put(transaction: Transaction, turn: Turn) -> None:
     """Write a turn's row. The reference to its record is the caller's to have made."""
     turn.touched = time.time()
-    body = msgspec.msgpack.encode(turn)
-    transaction.put(TURNS, turn.id.encode(), CRC.pack(zlib.crc32(body)) + body)
+    transaction.put(TURNS, turn.id.encode(), seal(msgspec.msgpack.encode(turn)))
 
 
 def find(transaction: Transaction, identity: str) -> Turn:
@@ -106,10 +105,7 @@ def expire(transaction: Transaction, now: float | None = None) -> None:
 
 
 def _decode(row: memoryview) -> Turn:
-    body = bytes(row[CRC.size :])
-    if zlib.crc32(body) != CRC.unpack_from(row)[0]:
-        raise damaged("A row of the turns does not fit its checksum.")
-    turn = msgspec.msgpack.decode(body, type=Turn)
+    turn = msgspec.msgpack.decode(unseal(row, "A row of the turns"), type=Turn)
     if turn.version != VERSION:
         raise damaged(f"A turn has the unknown version {turn.version}.")
     return turn
