@@ -68,7 +68,7 @@ def header(
 
 def _line(text: str) -> str:
     """Return a text as it may stand in one line of a header."""
-    return " ".join(text.splitlines()).strip()
+    return " ".join(line for line in text.splitlines() if line.strip()).strip()
 
 
 def split_header(text: str) -> tuple[str, str]:

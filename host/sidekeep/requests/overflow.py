@@ -8,36 +8,48 @@ from __future__ import annotations
 
 import re
 
-_RATE_CODE = re.compile(
-    r"rate_?limit|too_?many_?requests|quota|overloaded|throttl|tokens?_?per|requests?_?per"
-    r"|insufficient|exhausted|billing",
-    re.IGNORECASE,
+
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE | re.DOTALL)
+
+
+_RATE_CODE = _any_of(
+    r"rate_?limit",
+    r"too_?many_?requests",
+    r"(tokens?|requests?)_?per",
+    r"quota|overloaded|throttl|insufficient|exhausted|billing",
 )
-_LENGTH_CODE = re.compile(
-    r"context_?(length|window|size|limit)|exceed_?context|(prompt|input|request|message|content|string)\w*?"
-    r"_?(too_?(long|large)|above_?max)|max_?context",
-    re.IGNORECASE,
+_LENGTH_CODE = _any_of(
+    r"context_?(length|window|size|limit)",
+    r"(exceed|max)_?context",
+    r"(prompt|input|request|message|content|string)\w*?_?(too_?(long|large)|above_?max)",
 )
-_RATE_WORDING = re.compile(
-    r"rate.?limit|per (minute|second|hour|day)\b|/min\b|\b[rt]p[mds]\b|too many requests|quota"
-    r"|throttl|overloaded|requests per|daily|hourly|monthly"
-    r"|速率|限流|限速|频率|频繁|每分钟|每秒|每天|每日|今日|每月|用量|配额|额度|余额|并发",
-    re.IGNORECASE,
+_OTHER_WORDING = _any_of(
+    r"rate.?limit|throttl|overloaded|quota",
+    r"too many requests|requests per",
+    r"per (second|minute|min|hour|day)\b|/min\b|daily|hourly|monthly",
+    r"\b[rt]p[mds]\b",  # requests or tokens per minute, day, second
+    r"too small",  # a model that is refused for its small window
+    r"速率|限流|限速|频率|频繁|并发",
+    r"每分钟|每秒|每天|每日|今日|每月",
+    r"用量|配额|额度|余额",
 )
-_LENGTH_WORDING = re.compile(
-    r"context.?(length|window|size|limit)|max(imum|\.)? ?context|maximum (prompt|input) length"
-    r"|(prompt|input|message|messages|conversation|request)s? (is|are|was|were)?\s*too (long|large)"
-    r"|grown too long|string too long|too many (input |prompt )?tokens"
-    r"|(request|payload) (entity )?too large"
-    r"|length.{0,80}exceed|exceed.{0,80}length|token (count|limit).{0,80}exceed"
-    r"|exceed.{0,80}token (count|limit)|exceed.{0,40}(maximum|max) number of (input )?tokens"
-    r"|input length should be|inputs?`? tokens? \+|reduce (the length of )?(your |the )?"
-    r"(prompt|messages|input)\b"
-    r"|上下文.{0,12}(过长|太长|超|限制|长度|窗口)|超.{0,12}上下文"
-    r"|(输入|内容|消息|提示词?|请求|文本|对话|prompt).{0,8}(过长|太长|过大|超长)"
-    r"|(长度|字数|(?<!max_)token ?数量?|(?<!max_)tokens?).{0,12}(超过|超出|超限)"
-    r"|(超过|超出).{0,24}(长度|token|字数)",
-    re.IGNORECASE | re.DOTALL,
+_LENGTH_WORDING = _any_of(
+    r"context.?(length|window|size|limit|overflow)",
+    r"max(imum|\.)? ?context|max_seq_len|maximum (prompt|input) length",
+    r"(prompt|input|message|conversation|request)s? (is|are|was|were)?\s*too (long|large)",
+    r"(request|payload) (entity )?too large|string too long|grown too long",
+    r"too many (input |prompt )?tokens",
+    r"length.{0,80}exceed|exceed.{0,80}length",
+    r"token (count|limit).{0,80}exceed|exceed.{0,80}token (count|limit)",
+    r"(input|prompt|total|requested)[ _]tokens? exceed",
+    r"exceed.{0,40}max(imum)? number of (input )?tokens",
+    r"inputs?`? tokens? \+|input length should be",
+    r"reduce (the length of )?(your |the )?(prompt|messages|input)\b",
+    r"上下文.{0,12}(过长|太长|超|限制|长度|窗口)|超.{0,12}上下文",
+    r"(输入|内容|消息|提示词?|请求|文本|对话|prompt).{0,8}(过长|太长|过大|超长)",
+    r"(长度|字数|(?<!max_)token ?数量?|(?<!max_)tokens?).{0,12}(超过|超出|超限)",
+    r"(超过|超出).{0,24}(长度|token|字数)",
 )
 # Signed in wrongly, not paid, not allowed, not there, or too often: nothing shorter would help.
 _OTHER_STATUS = frozenset({401, 402, 403, 404, 429})
@@ -58,7 +70,7 @@ def is_overflow(status: int | None, code: str | int | None, message: str | None)
     if 413 in statuses or _LENGTH_CODE.search(name):
         return True
     said = message or ""
-    return _LENGTH_WORDING.search(said) is not None and _RATE_WORDING.search(said) is None
+    return _LENGTH_WORDING.search(said) is not None and _OTHER_WORDING.search(said) is None
 
 
 def _number(code: str | int | None) -> int | None:
