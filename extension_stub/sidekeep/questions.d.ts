@@ -180,16 +180,22 @@ export interface RequestOptions {
   aging?: { turns?: number; chars?: number };
   /** Which attachments a rescue leaves out: from so many characters (8,000). */
   overflow?: { chars?: number };
-  /** Wordings. */
+  /** Wordings that a model reads. */
   texts?: {
+    /** In place of an attachment that is old, and of one that a rescue leaves out. */
     aging?: string;
     overflow?: string;
+    /** Before a summary; `{n}` is the length of the text. */
     condensed?: string;
+    /** Of a picture that was seen; `{n}` is its number in the entry. */
     imageLabel?: string;
+    /** What is stored for an empty question, and sent for it with pictures, and without. */
     noInstruction?: string;
     describeImages?: string;
     pageOnly?: string;
+    /** Between the attachments and the question in the text for an agent. */
     agentNote?: string;
+    /** Of the user, where a server wants a message of theirs first and there is none. */
     placeholder?: string;
   };
 }

@@ -9,6 +9,8 @@ import pytest_asyncio
 from playwright.async_api import Page, async_playwright
 
 from .driver import Browser, Installation, until
+from .model_server import ModelServer
+from .panel import Panel, opened
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +50,27 @@ async def page(browser: Browser) -> Page:
     opened = await browser.page()
     await opened.evaluate("keep.storage.local.clear()")
     return opened
+
+
+@pytest.fixture(scope="session")
+def model_server() -> Iterator[ModelServer]:
+    """Return a server that plays a model."""
+    with ModelServer().running() as server:
+        yield server
+
+
+@pytest.fixture
+def model(model_server: ModelServer) -> Iterator[ModelServer]:
+    """Return the model, which expects no request yet."""
+    model_server.faults.clear()
+    model_server.answers()
+    yield model_server
+    assert model_server.faults == []
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def panel(browser: Browser, page: Page, model: ModelServer) -> AsyncIterator[Panel]:
+    """Return an open panel that knows the model; the store was empty."""
+    await page.evaluate("(endpoint) => keep.settings.set({ endpoint, model: 'm' })", model.url)
+    yield Panel(await opened(browser), page)
+    await page.evaluate("keep.sessions.clear()")
