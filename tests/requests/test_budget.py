@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidekeep.requests.budget import estimate, trimmed
@@ -78,6 +78,7 @@ def test_tokens_are_estimated(text: str, tokens: int) -> None:
     assert estimate(text) == tokens
 
 
+@settings(deadline=None)
 @given(conversations(), st.one_of(st.none(), st.integers(0, 30000)), st.integers(0, 9000))
 def test_no_turn_is_split_and_the_newest_stays(
     messages: list[Message], chars: int | None, tokens: int

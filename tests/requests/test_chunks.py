@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidekeep.requests.chunks import BUDGET, WHOLE_FENCE, chunks, safe_cut
@@ -69,6 +69,7 @@ LINES = ["# h", "## i j", "", " ", "a", "a b c. d e", "语言。文字", "| a | 
 markdown = st.lists(st.sampled_from([*LINES, "😀😀😀😀", "x" * 30, "e\u0301" * 9]), max_size=25)
 
 
+@settings(deadline=None)
 @given(markdown, st.integers(14, 60))
 def test_all_text_stays_and_no_piece_is_too_long(lines: list[str], budget: int) -> None:
     made = chunks("\n".join(lines), budget)
@@ -92,6 +93,7 @@ fenced = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(fenced, st.integers(25, 90))
 def test_fences_stay_whole(blocks: list[str], budget: int) -> None:
     made = chunks("\n".join(blocks), budget)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidekeep.requests.headers import header, named_line, redacted, split_header
@@ -82,6 +82,7 @@ def test_a_header_ends_behind_its_line(text: str, head: str, body: str) -> None:
 line = st.text(alphabet="a语: -", max_size=12)
 
 
+@settings(deadline=None)
 @given(line, line, line, st.text(alphabet="a\n-語", max_size=40), st.booleans())
 def test_what_was_put_together_comes_apart(
     url: str, title: str, mode: str, body: str, note: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidekeep.requests.interleave import in_number_order, interleave, numbers
@@ -44,6 +44,7 @@ anchored = st.lists(
 ).map("".join)
 
 
+@settings(deadline=None)
 @given(anchored, st.integers(0, 4))
 def test_all_text_stays_and_each_picture_comes_once(text: str, count: int) -> None:
     parts = interleave(text, list(range(count)))
@@ -53,6 +54,7 @@ def test_all_text_stays_and_each_picture_comes_once(text: str, count: int) -> No
     assert not text[len(joined) :].strip()
 
 
+@settings(deadline=None)
 @given(anchored, st.integers(0, 4))
 def test_numbers_are_found_again(text: str, count: int) -> None:
     parts = interleave(text, list(range(1, count + 1)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidekeep.requests.limits import MOST_BYTES, admitted, refusal
@@ -72,6 +72,7 @@ candidates = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(candidates, st.integers(0, 5), st.integers(0, 120))
 def test_one_by_one_gives_the_same_as_all_at_once(urls: list[str], images: int, most: int) -> None:
     kept: list[str] = []

@@ -6,7 +6,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidekeep.errors import InvalidParams
@@ -140,6 +140,7 @@ def test_only_pixels_that_are_sent_count_for_the_limits() -> None:
     assert planned(messages, "chat", limits=Limits(chars=100)).left == [1, 2]
 
 
+@settings(deadline=None)
 @given(conversations(), st.sampled_from(STYLES), st.booleans(), st.booleans())
 def test_nothing_that_is_planned_changes_what_is_stored(
     messages: list[Message], style: Style, stub: bool, backfill: bool
@@ -167,6 +168,7 @@ def grown(draw: st.DrawFn) -> tuple[list[Message], list[Message]]:
 
 
 @pytest.mark.parametrize("style", HISTORY_STYLES)
+@settings(deadline=None, max_examples=40)
 @given(pair=grown())
 def test_the_next_request_begins_like_the_one_before(
     style: Style, pair: tuple[list[Message], list[Message]]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from sidekeep.requests.agent import TRANSCRIPT_LIMIT, transcript
 from sidekeep.requests.form import Message, Picture
@@ -288,6 +288,7 @@ ALLOWED: dict[Style, set[str]] = {
 
 
 @pytest.mark.parametrize("style", STYLES)
+@settings(deadline=None, max_examples=40)
 @given(messages=conversations())
 def test_only_role_and_content_leave(style: Style, messages: list[Message]) -> None:
     made = written(messages, style)
@@ -295,6 +296,7 @@ def test_only_role_and_content_leave(style: Style, messages: list[Message]) -> N
 
 
 @pytest.mark.parametrize("style", STYLES)
+@settings(deadline=None, max_examples=40)
 @given(messages=conversations())
 def test_carried_are_exactly_those_whose_pixels_are_in_the_request(
     style: Style, messages: list[Message]
@@ -313,6 +315,7 @@ def test_carried_are_exactly_those_whose_pixels_are_in_the_request(
 
 
 @pytest.mark.parametrize("style", STYLES)
+@settings(deadline=None, max_examples=40)
 @given(messages=conversations())
 def test_the_same_conversation_gives_the_same_bytes(style: Style, messages: list[Message]) -> None:
     target = Target(style, "S", backfill=True)

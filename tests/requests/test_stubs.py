@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from sidekeep.requests.form import Message, Picture
 from sidekeep.requests.stubs import aged, aging_stub, marked, overflow_stub, overflow_stubs
@@ -162,6 +162,7 @@ def test_the_texts_are_settings() -> None:
     assert overflow_stub(page, settings).text.startswith("[P]\nlarge\nTitle: A\n")
 
 
+@settings(deadline=None)
 @given(conversations(), conversations())
 def test_a_stub_depends_on_its_attachment_only(one: list[Message], two: list[Message]) -> None:
     shared = attached(1000, LONG, seen=True)
@@ -172,6 +173,7 @@ def test_a_stub_depends_on_its_attachment_only(one: list[Message], two: list[Mes
     assert stubs[0] == stubs[1] == [aging_stub(shared, DEFAULTS)]
 
 
+@settings(deadline=None)
 @given(conversations())
 def test_stubbing_again_changes_nothing(messages: list[Message]) -> None:
     for make in (aged, lambda given, settings: overflow_stubs(given, settings)[0]):
