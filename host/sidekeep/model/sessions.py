@@ -25,7 +25,7 @@ from sidekeep.model.updates import text_of
 from sidekeep.model.views import add, facts_in, open_list, opened
 from sidekeep.store import records
 from sidekeep.store.founding import live_word
-from sidekeep.store.lists import StoredList
+from sidekeep.store.lists import Entry, StoredList
 from sidekeep.store.transaction import Transaction
 from sidekeep.text.names import automatic_name, cut_name
 
@@ -93,10 +93,10 @@ def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, _Copied
     new = list(source.entries())
     start = 0
     most = min(len(old), len(new))
-    while start < most and old[start][1:] == new[start][1:]:
+    while start < most and _is_same(transaction, old[start], new[start]):
         start += 1
     end = 0
-    while end < most - start and old[-1 - end][1:] == new[-1 - end][1:]:
+    while end < most - start and _is_same(transaction, old[-1 - end], new[-1 - end]):
         end += 1
     pairs = [(entry.id, entry.record) for entry in new[start : len(new) - end]]
     for _, record in pairs:
@@ -104,6 +104,13 @@ def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, _Copied
     removed = old[start : len(old) - end]
     edit.splice(target, start, removed, pairs, before=before)
     return target, _Copied(len(removed), [record for _, record in pairs], not end)
+
+
+def _is_same(transaction: Transaction, one: Entry, two: Entry) -> bool:
+    """Whether two entries have the same id and value, which may lie in two records."""
+    return one.id == two.id and (
+        one.record == two.record or records.are_equal(transaction, one.record, two.record)
+    )
 
 
 def _name_of(transaction: Transaction, body: StoredList, prefixes: Sequence[str]) -> str:
@@ -168,12 +175,13 @@ def load(
     into a new one.
     """
     transaction = edit.transaction
-    body = body_of(transaction, session)
+    body_of(transaction, session)
     saved = None
     if save_current:
         saved = save(edit, history.active(transaction) or None, None, prefixes)
-    if saved == session:  # the history was this session's, and the newer of the two
-        body = body_of(transaction, session)
+    # Not before: the history may be this session's and the newer of the two, and as the newest
+    # snapshot of the conversation it is the one that keeps its word.
+    body = body_of(transaction, session)
     target, _ = _copy(edit, body, HISTORY)
     history.make_live(edit, body.header.word)
     history.set_active(edit, session)
