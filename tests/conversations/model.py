@@ -17,12 +17,13 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 NEW = 0
 HISTORY, INDEX, BODY, ACTIVE = "history", "savedSessions", "session_", "activeSessionId"
 
 Pair = tuple[int, Any]
+M = TypeVar("M", bound="Model")
 
 
 class Refused(Exception):
@@ -53,7 +54,7 @@ class Assigned(Entries):
 class Gone(NamedTuple):
     """An entry in the trash: its index, the id of the one before it, id and value."""
 
-    index: int
+    at: int
     previous: int
     id: int
     value: Any
@@ -135,7 +136,7 @@ class Model:
     fresh_word: bool = False
     loaded: str = ""
 
-    def copied(self) -> Model:
+    def copied(self: M) -> M:
         """Return a copy that can be changed without changing this one."""
         return copy.deepcopy(self)
 
@@ -237,7 +238,7 @@ class Model:
                 doubled = part.key == INDEX and session_of(gone.value) in sessions
                 if gone.id in there or doubled:
                     continue
-                place = min(gone.index, len(order))
+                place = min(gone.at, len(order))
                 if gone.previous in there:
                     place = there.index(gone.previous) + 1
                 elif not gone.previous:

@@ -154,18 +154,14 @@ def check_told(told: list[Items], before: Model, after: Model) -> None:
     """Check the notifications about one change: ids that say what changed, nothing else."""
     history = [one["params"] for one in told if one["method"] == "history.changed"]
     old, new = (model.items.get(HISTORY) for model in (before, after))
-    if pairs_of(old) == pairs_of(new) and type(old) is type(new) and not _plain_changed(old, new):
+    plain_changed = _other(before.items, HISTORY) != _other(after.items, HISTORY)
+    if pairs_of(old) == pairs_of(new) and not plain_changed:
         assert not history, history
     else:
         assert len(history) == 1, (old, new, history)
         _check_history(history[0]["what"], history[0]["ids"], old, new)
-    _check_sessions(
-        [one["params"] for one in told if one["method"] == "sessions.changed"], before, after
-    )
-
-
-def _plain_changed(old: Any, new: Any) -> bool:
-    return not isinstance(old, Entries) and canonical(old) != canonical(new)
+    sessions = [one["params"] for one in told if one["method"] == "sessions.changed"]
+    _check_sessions(sessions, before, after)
 
 
 def pairs_of(value: Any) -> list[tuple[str, str]]:
@@ -222,6 +218,8 @@ def _check_sessions(told: list[Items], before: Model, after: Model) -> None:
     }
 
 
-def _other(items: Items, key: str) -> Any:
-    value = items.get(key)
-    return None if isinstance(value, Entries) else canonical(value)
+def _other(items: Items, key: str) -> str:
+    """Return what a key holds, apart from the entries of a list."""
+    if key not in items:
+        return "nothing"
+    return "a list" if isinstance(items[key], Entries) else canonical(items[key])

@@ -63,7 +63,7 @@ ROWS = (
     )
     | st.sampled_from([None, "text", {"name": "no id"}, {"id": 5}, {"agent": "c", "id": "s1"}])
 ).map(ordered)
-PLAIN = st.sampled_from([None, 0, "text", {"no": "array"}, {"history": []}])
+PLAIN: st.SearchStrategy[Any] = st.sampled_from([None, 0, "text", {"no": "array"}, {"history": []}])
 
 
 def single(rows: list[Any]) -> list[Any]:
@@ -126,3 +126,14 @@ def value(data: st.DataObject, key: str, present: Any, former: list[list[Any]]) 
     if not is_view(key) or data.draw(st.integers(0, 9)) == 0:
         return data.draw(PLAIN | st.lists(st.integers(0, 3), max_size=2))
     return array(data, key, present, former)
+
+
+def replaced(given: Any, tokens: dict[str, str]) -> Any:
+    """Return a value with tokens in place of pictures."""
+    if isinstance(given, str):
+        return tokens.get(given, given)
+    if isinstance(given, list):
+        return [replaced(one, tokens) for one in given]
+    if isinstance(given, dict):
+        return {name: replaced(one, tokens) for name, one in given.items()}
+    return given

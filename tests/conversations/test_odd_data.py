@@ -143,7 +143,11 @@ async def test_restoring_a_session_that_was_written_again_gives_no_second_row(ch
 async def test_an_entry_of_another_shape_is_not_taken_for_a_change_of_a_former_one(
     chat: Chat,
 ) -> None:
-    old = [{"role": "user", "parts": ["a"]}, {"role": "model", "parts": ["b"]}, {"text": "c"}]
+    old: list[dict[str, Any]] = [
+        {"role": "user", "parts": ["a"]},
+        {"role": "model", "parts": ["b"]},
+        {"text": "c"},
+    ]
     await chat.host.set({"history": old})
     ids = await chat.ids()
     await chat.host.set({"history": [{**old[0], "seen": True}, *old[1:]]})
@@ -174,6 +178,39 @@ async def test_undo_leaves_another_conversation_out_of_the_live_one(chat: Chat) 
         item["what"] != "history.remove" for item in (await chat.call("trash.list"))["items"]
     )
     assert ids[0] not in await chat.ids()
+
+
+async def test_an_empty_history_that_becomes_another_value_is_told(chat: Chat) -> None:
+    await chat.host.set({"history": []})
+    await chat.call("history.watch")
+    await chat.host.set({"history": "text"})
+    await chat.host.until(lambda: bool(chat.host.notifications))
+    assert chat.host.notifications[0]["params"]["what"] == "clear"
+
+
+async def test_saving_what_was_changed_and_changed_back_is_no_change(chat: Chat) -> None:
+    (identity,) = await chat.append(user("a"))
+    row = await chat.call("sessions.save")
+    await chat.call("history.update", id=identity, entry=user("b"))
+    await chat.call("history.update", id=identity, entry=user("a"))
+    before = (await chat.host.status())["journal"]["last"]
+    assert await chat.call("sessions.save", id=row["id"]) == row
+    assert (await chat.host.status())["journal"]["last"] == before
+
+
+async def test_the_newest_snapshot_of_a_conversation_is_the_one_that_keeps_its_word(
+    chat: Chat,
+) -> None:
+    await chat.append(user("a"))
+    older = await chat.call("sessions.save")
+    await chat.append(user("b"))
+    word = (await chat.listed())["conversation"]
+    loaded = await chat.call("sessions.load", id=older["id"])
+    assert loaded["conversation"] != word
+    assert await chat.history() == [user("a")]
+    back = await chat.call("sessions.load", id=loaded["savedAs"])
+    assert back["conversation"] == word
+    assert await chat.history() == [user("a"), user("b")]
 
 
 async def test_pictures_that_are_no_base64_have_no_thumbnail_and_the_host_lives(
