@@ -65,6 +65,7 @@ def test_a_picture_counts_flat_and_only_with_its_pixels() -> None:
     assert trimmed(messages, Limits(chars=4002), None, set())[1] == []
     assert trimmed(messages, Limits(tokens=1015), None, {1})[1] == []
     assert trimmed(messages, Limits(tokens=1014), None, {1})[1] == [1, 2]
+    assert trimmed(messages, Limits(tokens=1014), None, set())[1] == []
 
 
 def test_both_limits_hold() -> None:

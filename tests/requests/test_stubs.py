@@ -144,6 +144,7 @@ def test_after_an_overflow_every_large_attachment_is_left_out() -> None:
 
 def test_nothing_large_is_nothing_to_leave_out() -> None:
     messages = [attached(1, "y" * 7919), said(2, "q" * 9000)]
+    assert overflow_stubs([attached(1, "y" * 7920)], DEFAULTS)[1] == [1]
     assert overflow_stubs(messages, DEFAULTS) == (messages, [])
     assert overflow_stubs(messages, changed(overflow={"chars": 10}))[1] == [1]
 

@@ -75,7 +75,7 @@ def _headings_before(units: list[_Unit], coming: _Unit, budget: int) -> list[_Un
     while start < len(units) and units[start].kind == "blank":
         start += 1
     moved = units[start:]
-    if not start or sum(one.size + 1 for one in moved) + coming.size + 1 > budget:
+    if sum(one.size + 1 for one in moved) + coming.size + 1 > budget:
         return []
     return moved
 
