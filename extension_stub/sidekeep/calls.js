@@ -11,7 +11,8 @@
  * - When a port is lost, what was not answered is sent again on the next one, mutations under the
  *   same client and `op`, so that the host answers a repeated one with its first result. A call
  *   that saw its port end three times is not sent again: it may be what ends the host.
- * - While the link is at rest after failures, calls are refused at once with the reason.
+ * - While the link is at rest after failures, calls are refused at once with the reason; so they are
+ *   for good once the extension was reloaded or removed under this context.
  * - Whoever listens to changes is served first on every port.
  */
 
@@ -172,9 +173,24 @@ export class Calls {
     this.#link.close();
   }
 
-  /** Whether somebody listens to changes. */
+  /** Whether somebody listens to changes of the host. */
   get listening() {
     return this.#watches.listening;
+  }
+
+  /** Whether somebody listens, also while the host is not asked. */
+  get wanted() {
+    return this.#watches.wanted;
+  }
+
+  /** Asks the host for no changes, until `resume`. */
+  pause() {
+    this.#watches.paused = true;
+  }
+
+  resume() {
+    this.#watches.paused = false;
+    for (const watcher of this.#watches.watchers) if (watcher.listening) this.listenersChanged(watcher, true);
   }
 
   /**
@@ -248,6 +264,7 @@ export class Calls {
    */
   #lostPort({ cause, error }, resting) {
     this.#watches.lost(cause === 'lost');
+    if (error.kind === 'orphaned') this.#watches.end();
     for (const call of [...this.#open.values()]) {
       if (call.posted && cause === 'lost') {
         call.exposed = true;

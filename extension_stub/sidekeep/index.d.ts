@@ -26,7 +26,8 @@ export type ErrorKind =
   | 'diskFull'
   | 'forbidden'
   | 'unavailable'
-  | 'unknown';
+  | 'unknown'
+  | 'orphaned';
 
 /** Every failure of a call. `message` is one sentence for a person. */
 export class SidekeepError extends Error {
@@ -37,7 +38,8 @@ export class SidekeepError extends Error {
   );
   /**
    * The stable word. `unavailable`: the call had no effect. `unknown`: a change may have taken
-   * effect or not.
+   * effect or not. `orphaned`: the extension was reloaded or removed under this context, which can
+   * reach nothing any more; a change that was on its way may have taken effect or not.
    */
   kind: ErrorKind;
   /** The number of the error table. */
@@ -72,6 +74,12 @@ export interface ConnectOptions {
    * The worker must give it too, in its first turn. Default false.
    */
   wake?: boolean;
+  /**
+   * What happens as long as no host was ever reached. `error` (the default): calls are refused.
+   * `browser`: the browser's own areas serve, and the data moves to the host once it is there. It needs
+   * `unlimitedStorage` for more than 10 MiB, and from then on these areas belong to the stub.
+   */
+  fallback?: 'error' | 'browser';
   /** How site caches are kept. */
   siteCache?: SiteCacheOptions;
   /** What `keep.settings.getAll` reads. */
@@ -272,7 +280,8 @@ export interface StorageArea {
 /**
  * `idle`: no port, the next call opens one. `connecting`: opened, the host has not answered yet.
  * `waiting`: calls wait for the next attempt. `resting`: attempts failed; calls are refused at once
- * until the next attempt may be made, at most 15 s. `closed`: by `keep.close()`.
+ * until the next attempt may be made, at most 15 s. `closed`: by `keep.close()`, or for good since the
+ * extension was reloaded or removed under this context.
  */
 export type LinkState = 'idle' | 'connecting' | 'connected' | 'waiting' | 'resting' | 'closed';
 
@@ -295,6 +304,22 @@ export interface Status {
   readonly features: readonly string[];
   /** What the host wants a person to know. */
   readonly notices: readonly Notice[];
+  /** What became of `fallback: 'browser'`; null without it. */
+  readonly fallback: FallbackStatus | null;
+}
+
+export interface FallbackStatus {
+  /** Where the data is; null until the first call, or listener, had the stub look. */
+  readonly serves: 'browser' | 'host' | null;
+  /**
+   * `waiting`: for a host. `moving`: `done` items of `of`. `failed`: a host was reached, but the data
+   * could not be moved, and `reason` says why; it is tried again. `moved`: for good.
+   */
+  readonly state: 'waiting' | 'moving' | 'failed' | 'moved';
+  readonly done: number;
+  readonly of: number;
+  readonly reason: string | null;
+  readonly next: string | null;
 }
 
 /** What the host wants a person to know; it is told again until it is acknowledged. */

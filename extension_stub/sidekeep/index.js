@@ -22,6 +22,7 @@ import { chromeEvent } from './chrome_event.js';
 import { ConversationWatcher } from './conversation_events.js';
 import { SidekeepError } from './errors.js';
 import { StorageEvents } from './events.js';
+import { Fallback } from './fallback.js';
 import { history } from './history.js';
 import { images } from './images.js';
 import { laneOf } from './methods.js';
@@ -78,6 +79,7 @@ export function connect(options = {}) {
   const turned = (which, gained) => {
     calls.listenersChanged(which, gained);
     if (background) nudge.listen(calls.listening); // a page that listens has its port
+    fallback?.listenersChanged();
   };
   const events = new StorageEvents(quiet, (gained) => turned(watcher, gained));
   const watcher = new Watcher(events, background ? new PlaceStore() : null);
@@ -89,15 +91,23 @@ export function connect(options = {}) {
   const calls = new Calls(link, status, [watcher, conversations]);
   const nudge = new Nudge(link.host, () => calls.hear());
   if (wake && background) listenForWake(() => calls.hear());
+  const resumed = () => void (background && nudge.listen(calls.listening));
+  const fallback = checkedFallback(options.fallback ?? 'error')
+    ? new Fallback({ calls, events, watcher, status, timeout: link.timeout, resumed })
+    : null;
+  const carrier = fallback ?? calls;
   const storage = Object.freeze({
-    session: storageArea(calls, 'session', chromeEvent(events.session), setAccessLevel),
-    local: storageArea(calls, 'local', chromeEvent(events.local), setAccessLevel),
+    session: storageArea(carrier, 'session', chromeEvent(events.session), setAccessLevel),
+    local: storageArea(carrier, 'local', chromeEvent(events.local), setAccessLevel),
     onChanged: chromeEvent(events.all),
     AccessLevel,
   });
 
-  /** @type {Keep['call']} */
-  const call = (method, params = {}) => {
+  /**
+   * @param {import('./area.js').Carrier} by
+   * @returns {Keep['call']}
+   */
+  const caller = (by) => (method, params = {}) => {
     if (typeof method !== 'string') throw new TypeError('The method must be a string.');
     if (typeof params !== 'object' || params === null || Array.isArray(params)) {
       throw new TypeError('The parameters must be an object.');
@@ -110,8 +120,9 @@ export function connect(options = {}) {
       if (error instanceof TypeError) throw error;
       return Promise.reject(error);
     }
-    return calls.call(method, converted, measure, laneOf(method, converted));
+    return by.call(method, converted, measure, laneOf(method, converted));
   };
+  const call = caller(carrier);
 
   return Object.freeze({
     storage,
@@ -124,7 +135,7 @@ export function connect(options = {}) {
     images: images(call),
     trash: trash(call),
     call,
-    siteCache: siteCache(call, events, status, options.siteCache, quiet),
+    siteCache: siteCache(caller(fallback?.hosted ?? calls), events, status, options.siteCache, quiet),
     duringTurn,
     status: () => status.get(),
     onStatus: status.event,
@@ -132,10 +143,12 @@ export function connect(options = {}) {
     onGap: watcher.onGap,
     retry: async () => {
       calls.retry();
+      await fallback?.retry();
       await call('host.ping');
       return status.get();
     },
     close: async () => {
+      if (fallback) await fallback.close();
       await calls.close();
       nudge.close();
     },
@@ -179,6 +192,15 @@ function checkedIdle(idle) {
 function checkedFlag(name, flag) {
   if (typeof flag === 'boolean') return flag;
   throw new TypeError(`${name} must be true or false.`);
+}
+
+/**
+ * @param {unknown} fallback
+ * @returns {boolean} whether the browser's areas serve until there is a host
+ */
+function checkedFallback(fallback) {
+  if (fallback === 'browser' || fallback === 'error') return fallback === 'browser';
+  throw new TypeError("fallback must be 'error' or 'browser'.");
 }
 
 /**

@@ -37,6 +37,8 @@ export class StatusBoard {
   #browserText = '';
   /** @type {HelloResult | null} */
   #hello = null;
+  /** @type {Status['fallback']} */
+  #fallback = null;
 
   /** @returns {Status} */
   get() {
@@ -53,6 +55,7 @@ export class StatusBoard {
       store: hello?.store ?? null,
       features: hello?.features ?? [],
       notices: this.notices.list,
+      fallback: this.#fallback,
     });
   }
 
@@ -64,6 +67,12 @@ export class StatusBoard {
     if (state === this.#state && reason === this.reason) return;
     this.#state = state;
     this.reason = reason;
+    this.#tell();
+  }
+
+  /** @param {NonNullable<Status['fallback']>} fallback what became of it */
+  fellBack(fallback) {
+    this.#fallback = fallback;
     this.#tell();
   }
 

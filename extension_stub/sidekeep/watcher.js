@@ -58,6 +58,15 @@ export class Watcher {
     }
   }
 
+  /**
+   * Hears from this place on whatever is listened to.
+   * @param {{seq: Record<string, number>, stores: Record<string, string>}} place of the host, per area
+   */
+  begin({ seq, stores }) {
+    for (const area of this.#events.areas) this.#places.set(area, placeAt(seq[area] ?? 0, stores[area]));
+    this.#remember();
+  }
+
   /** Forgets the places of areas that nobody listens to any more. */
   forget() {
     const { areas } = this.#events;

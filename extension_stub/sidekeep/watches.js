@@ -53,6 +53,8 @@ export class Watches {
   /** @type {Map<Watcher, ReturnType<typeof setTimeout>>} */
   #timers = new Map();
   #ended = false;
+  /** while nothing is asked of the host, whoever listens */
+  paused = false;
 
   /**
    * @param {Watcher[]} watchers in the order in which they ask
@@ -63,9 +65,18 @@ export class Watches {
     this.#owner = owner;
   }
 
+  get watchers() {
+    return this.#watchers;
+  }
+
   /** Whether somebody listens. */
-  get listening() {
+  get wanted() {
     return !this.#ended && this.#watchers.some(({ listening }) => listening);
+  }
+
+  /** Whether somebody listens to the host. */
+  get listening() {
+    return !this.paused && this.wanted;
   }
 
   /** Waits for what earlier lives of this context left. */
@@ -86,7 +97,7 @@ export class Watches {
    *   none is needed
    */
   next(watcher) {
-    const request = watcher.request(this.#asked.has(watcher));
+    const request = this.paused ? null : watcher.request(this.#asked.has(watcher));
     if (!request) return null;
     this.#drop(watcher);
     const { method } = watcher;

@@ -1,0 +1,504 @@
+// @ts-check
+/**
+ * `connect({ fallback: 'browser' })`: the browser's own areas serve until a host was reached; then the data
+ * moves there, once, and from then on the host serves, whether it can be reached or not.
+ *
+ * It stands between the areas and the calls of a context. Nothing is known when it is made: the first
+ * call, or listener, has it look where the data is.
+ *
+ * Rules of this module:
+ * - What is served by the real areas never waits for a host. Each call there makes an attempt to reach one
+ *   if its time has come (backoff.js), beside the call.
+ * - Calls that only the host knows wait for the attempt and the move, `timeout` milliseconds at the most.
+ * - Calls of one area take effect and settle in call order, also those that are on their way while the
+ *   data moves.
+ * - A listener hears of each change once: of those in the real areas until the mark is written, of those
+ *   after it from the place that the mark names. The move itself is no change.
+ * - The incognito side of a split extension, which shares the areas but no locks, never moves anything. It
+ *   notes all its changes, and looks again after each call whether the data was still there.
+ */
+
+import { Backoff } from './backoff.js';
+import { isIncognito } from './browser.js';
+import { SidekeepError } from './errors.js';
+import { Move } from './move.js';
+import { fromBrowser, isMoved, readState, throughGate } from './move_state.js';
+import { isOneStep, serve, SERVED } from './real_calls.js';
+import { RealEvents } from './real_events.js';
+import { convertItems, Measure } from './values.js';
+
+/** @typedef {import('./area.js').Carrier} Carrier */
+/** @typedef {import('./move_state.js').Moved} Moved */
+/** @typedef {import('./index.d.ts').FallbackStatus} FallbackStatus */
+
+/** Milliseconds in which the event of the mark comes. */
+const MARK_WAIT = 2000;
+/** Milliseconds after the move in which that event may still come to a listener that is new. */
+const MARK_IS_NEW = 10_000;
+
+/**
+ * What the fallback needs of its context.
+ * @typedef {object} Surroundings
+ * @property {import('./calls.js').Calls} calls
+ * @property {import('./events.js').StorageEvents} events
+ * @property {import('./watcher.js').Watcher} watcher
+ * @property {import('./status.js').StatusBoard} status
+ * @property {number} timeout
+ * @property {() => void} resumed listeners of the host may be heard
+ */
+
+/** A call that has not been handed to anybody. */
+class Waiting {
+  /** @type {(value: any) => void} */
+  resolve = () => {};
+  /** @type {(error: Error) => void} */
+  reject = () => {};
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  timer = undefined;
+  /** @type {SidekeepError | null} it fails in its turn */
+  error = null;
+
+  /**
+   * @param {number} number in call order
+   * @param {string} method
+   * @param {any} params
+   * @param {Measure} measure
+   * @param {string | null} lane
+   * @param {(result: any) => any} view
+   */
+  constructor(number, method, params, measure, lane, view) {
+    this.number = number;
+    this.method = method;
+    this.params = params;
+    this.measure = measure;
+    this.lane = lane;
+    this.view = view;
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+}
+
+/** @implements {Carrier} */
+export class Fallback {
+  #context;
+  /** @type {'unknown' | 'browser' | 'host'} where the data is */
+  #mode = 'unknown';
+  #real;
+  #backoff = new Backoff();
+  #next = 0;
+  /** @type {Waiting[]} for the real areas */
+  #queued = [];
+  /** @type {Set<Waiting>} for the move */
+  #waiting = new Set();
+  /** @type {Promise<void> | null} */
+  #serving = null;
+  /** @type {Promise<void> | null} */
+  #moving = null;
+  /** @type {SidekeepError | null} why the last attempt to move failed */
+  #failure = null;
+  #closed = false;
+  /** whether locks do not reach the contexts that move the data */
+  #incognito = false;
+  /** whether to look again where the data is: a listener is new */
+  #unsure = false;
+  /** @type {((mark: Moved) => void) | null} */
+  #awaitingMark = null;
+
+  /** @param {Surroundings} context */
+  constructor(context) {
+    this.#context = context;
+    this.#real = new RealEvents(
+      (area, changes) => context.events.tell(area, changes),
+      (mark) => this.#heardMark(mark),
+    );
+    context.calls.pause();
+    this.#tellStatus('waiting');
+  }
+
+  /**
+   * What the stub itself keeps with the host, never in the real areas.
+   * @type {Carrier}
+   */
+  get hosted() {
+    const refuse = this.refuse.bind(this);
+    return { call: (method, params, measure, lane, view = itself) => this.#ask(method, params, measure, lane, view), refuse };
+  }
+
+  /**
+   * @param {string} method
+   * @param {any} params converted
+   * @param {Measure} measure of the parameters
+   * @param {string | null} lane
+   * @param {(result: any) => any} [view]
+   * @returns {Promise<any>}
+   */
+  call(method, params, measure, lane, view = itself) {
+    const { calls } = this.#context;
+    if (this.#mode === 'host' || isPlainHostCall(method)) return calls.call(method, params, measure, lane, view);
+    if (!SERVED.includes(method)) return this.#ask(method, params, measure, lane, view);
+    return this.#enqueue(new Waiting(this.#next++, method, params, measure, lane, view));
+  }
+
+  /**
+   * @param {string} lane
+   * @param {SidekeepError} error
+   * @returns {Promise<any>} rejects
+   */
+  refuse(lane, error) {
+    if (this.#mode === 'host') return this.#context.calls.refuse(lane, error);
+    const call = new Waiting(this.#next++, '', {}, new Measure(), lane, itself);
+    call.error = error;
+    return this.#enqueue(call);
+  }
+
+  /** To be called when what somebody listens to has changed. */
+  listenersChanged() {
+    if (this.#mode === 'host' || this.#closed) return;
+    if (this.#context.calls.wanted) {
+      if (!this.#real.listening) this.#unsure = true;
+      this.#real.listen();
+      this.#look();
+    } else {
+      this.#real.end();
+    }
+  }
+
+  /**
+   * A person asks for an attempt.
+   * @returns {Promise<void>} fulfilled when the data is with the host
+   * @throws {SidekeepError} why it is not
+   */
+  async retry() {
+    await this.#look();
+    if (this.#moving) await this.#moving.catch(() => {}); // it may have begun before the host was there
+    this.#backoff.reset();
+    this.#context.calls.retry();
+    if (this.#mode === 'browser' && !this.#incognito) await this.#reach();
+  }
+
+  /** Takes no more calls, and waits for those of the real areas. */
+  async close() {
+    this.#closed = true;
+    while (this.#serving) await this.#serving;
+    this.#real.end();
+  }
+
+  /** @param {Waiting} call */
+  #enqueue(call) {
+    if (this.#closed) {
+      call.reject(new SidekeepError('unavailable', 'The stub was closed.'));
+    } else {
+      this.#queued.push(call);
+      this.#look();
+    }
+    return call.promise;
+  }
+
+  // --- where the data is -------------------------------------------------------------------
+
+  /** Serves what is queued; looks where the data is, if that is not known. */
+  #look() {
+    this.#serving ??= this.#serve();
+    return this.#serving;
+  }
+
+  async #serve() {
+    try {
+      if (this.#mode === 'unknown' || this.#unsure) await this.#find();
+      while (this.#queued.length > 0 && this.#mode === 'browser') {
+        await throughGate('shared', () => this.#serveBatch());
+      }
+    } catch (error) {
+      this.#giveUp([...this.#queued.splice(0), ...this.#waiting], fromBrowser(error));
+    }
+    this.#serving = null;
+  }
+
+  async #find() {
+    this.#unsure = false;
+    this.#incognito = isIncognito();
+    const state = await readState();
+    if (this.#mode === 'host') return; // the event of the mark was faster
+    if (isMoved(state)) {
+      this.#moved(state);
+      return;
+    }
+    if (this.#mode === 'unknown') {
+      this.#mode = 'browser';
+      this.#tellStatus('waiting');
+    }
+    this.#real.tell();
+  }
+
+  /** The calls of one turn; nothing moves meanwhile. */
+  async #serveBatch() {
+    const state = await readState();
+    if (this.#mode !== 'browser') return; // the event of the mark was faster
+    if (isMoved(state)) {
+      this.#moved(state);
+      return;
+    }
+    this.#attempt();
+    const incognito = this.#incognito;
+    const noting = state !== null || incognito;
+    const batch = this.#queued.splice(0);
+    /** @type {Promise<any>[]} */
+    const results = [];
+    for (const call of batch) {
+      const alone = !call.error && !isOneStep(call.method, noting);
+      if (alone) await Promise.allSettled(results);
+      const result = call.error ? Promise.reject(call.error) : serve(call.method, call.params, noting);
+      results.push(result);
+      result.catch(() => {}); // it is looked at below
+      if (alone) await Promise.allSettled([result]);
+    }
+    if (incognito && (await this.#movedMeanwhile(results))) {
+      for (const call of batch) this.#again(call);
+      return;
+    }
+    for (const [index, call] of batch.entries()) await settle(call, /** @type {Promise<any>} */ (results[index]));
+  }
+
+  /** @param {Promise<any>[]} results */
+  async #movedMeanwhile(results) {
+    await Promise.allSettled(results);
+    const state = await readState();
+    if (isMoved(state)) this.#moved(state);
+    return isMoved(state);
+  }
+
+  /**
+   * The data moved while the real areas were asked.
+   * @param {Waiting} call
+   */
+  #again(call) {
+    if (call.method !== 'storage.update') this.#forward(call);
+    else call.reject(new SidekeepError('unknown', 'The data was moved to the host at this moment.', {
+      next: 'Read the value before changing it again.',
+    }));
+  }
+
+  // --- to the host -------------------------------------------------------------------------
+
+  /**
+   * A call that only the host knows.
+   * @param {string} method
+   * @param {object} params
+   * @param {Measure} measure
+   * @param {string | null} lane
+   * @param {(result: any) => any} view
+   */
+  #ask(method, params, measure, lane, view) {
+    const { calls, timeout } = this.#context;
+    if (this.#mode === 'host') return calls.call(method, params, measure, lane, view);
+    const call = new Waiting(this.#next++, method, params, measure, lane, view);
+    if (this.#closed) {
+      call.reject(new SidekeepError('unavailable', 'The stub was closed.'));
+      return call.promise;
+    }
+    this.#waiting.add(call);
+    call.timer = setTimeout(() => {
+      this.#giveUp([call], new SidekeepError('busy', 'The data is still being moved to the host.', {
+        next: 'Try again in a moment.',
+      }));
+    }, timeout);
+    this.#look().then(() => this.#reachForWaiting());
+    return call.promise;
+  }
+
+  #reachForWaiting() {
+    if (this.#mode !== 'browser' || this.#waiting.size === 0) return;
+    if (this.#incognito) {
+      this.#giveUp([...this.#waiting], new SidekeepError('unavailable', 'The data is not with the host yet.', {
+        next: 'Use the extension in a window that is not private first.',
+      }));
+    } else if (this.#failure && this.#backoff.wait > 0) {
+      this.#giveUp([...this.#waiting], this.#failure);
+    } else {
+      this.#reach().catch(() => {}); // the calls say it
+    }
+  }
+
+  /** Makes an attempt to reach the host, if its time has come. */
+  #attempt() {
+    if (this.#incognito || this.#moving || this.#closed || this.#backoff.wait > 0) return;
+    this.#reach().catch(() => {}); // the status says it
+  }
+
+  /** @returns {Promise<void>} fulfilled when the data is with the host */
+  #reach() {
+    this.#moving ??= this.#move();
+    return this.#moving;
+  }
+
+  async #move() {
+    const { calls } = this.#context;
+    let release = () => {};
+    let reached = false;
+    try {
+      await calls.call('host.ping', {}, new Measure(), null);
+      reached = true;
+      release = calls.hold();
+      if (this.#mode === 'browser') this.#tellStatus('moving');
+      this.#moved(await new Move(
+        (method, params, measure) => this.#callHost(method, params, measure),
+        (done, of) => this.#mode === 'browser' && this.#tellStatus('moving', done, of),
+      ).run());
+      this.#backoff.reset();
+      this.#failure = null;
+    } catch (thrown) {
+      const error = fromBrowser(thrown);
+      if (reached) {
+        this.#backoff.failed();
+        this.#failure = error;
+        if (this.#mode === 'browser') this.#tellStatus('failed');
+      }
+      this.#giveUp([...this.#waiting], error);
+      throw error;
+    } finally {
+      release();
+      this.#moving = null;
+    }
+  }
+
+  /**
+   * @param {string} method
+   * @param {object} params
+   * @param {Measure} [measure]
+   */
+  #callHost(method, params, measure) {
+    if (measure) return this.#context.calls.call(method, params, measure, null);
+    const whole = new Measure();
+    return this.#context.calls.call(method, convertItems(params, whole), whole, null);
+  }
+
+  /**
+   * The data is with the host: so are the calls, in call order.
+   * @param {Moved} mark
+   */
+  #moved(mark) {
+    if (this.#mode === 'host') return;
+    if (this.#mode === 'browser') this.#context.calls.retry(); // a host was there: attempts that failed are past
+    this.#mode = 'host';
+    this.#tellStatus('moved');
+    const calls = [...this.#queued.splice(0), ...this.#waiting].sort((one, other) => one.number - other.number);
+    for (const call of calls) this.#forward(call);
+    this.#listenToHost(mark);
+    if (mark.left && !this.#moving && !this.#incognito) this.#reach().catch(() => {}); // the next start goes on
+  }
+
+  /** @param {Waiting} call */
+  #forward(call) {
+    const { calls } = this.#context;
+    this.#forget(call);
+    if (call.error) {
+      calls.refuse(/** @type {string} */ (call.lane), call.error).catch(call.reject);
+      return;
+    }
+    // In the view, so that calls settle in call order (see call.js).
+    const view = (/** @type {any} */ result) => call.resolve(call.view(result));
+    calls.call(call.method, call.params, call.measure, call.lane, view).catch(call.reject);
+  }
+
+  /**
+   * @param {Waiting[]} calls
+   * @param {SidekeepError} error
+   */
+  #giveUp(calls, error) {
+    for (const call of calls) {
+      this.#forget(call);
+      call.reject(call.error ?? error.copy());
+    }
+  }
+
+  /** @param {Waiting} call */
+  #forget(call) {
+    clearTimeout(call.timer);
+    this.#waiting.delete(call);
+  }
+
+  // --- listeners ---------------------------------------------------------------------------
+
+  /** @param {Moved} mark just written */
+  #heardMark(mark) {
+    if (this.#closed) return;
+    if (this.#mode === 'unknown') {
+      this.#mode = 'browser'; // it was, up to now
+      this.#real.tell();
+    }
+    this.#moved(mark);
+    this.#awaitingMark?.(mark);
+  }
+
+  /**
+   * From the changes of the real areas to those of the host, without losing one in between.
+   * @param {Moved} mark
+   */
+  #listenToHost(mark) {
+    const { calls, resumed, watcher } = this.#context;
+    const { listening, telling } = this.#real;
+    const resume = (/** @type {boolean} whether changes before the mark were told */ told) => {
+      this.#awaitingMark = null;
+      clearTimeout(timer);
+      this.#real.end();
+      if (this.#closed) return;
+      if (told) watcher.begin(mark);
+      calls.resume();
+      resumed();
+    };
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    if (!telling && !(listening && Date.now() - mark.time < MARK_IS_NEW)) {
+      resume(false);
+    } else {
+      // The event of the mark, and changes before it, may still be on their way.
+      this.#awaitingMark = () => {
+        this.#real.tell();
+        resume(true);
+      };
+      timer = setTimeout(() => resume(telling), MARK_WAIT);
+    }
+  }
+
+  /**
+   * @param {FallbackStatus['state']} state
+   * @param {number} [done]
+   * @param {number} [of]
+   */
+  #tellStatus(state, done = 0, of = 0) {
+    const reason = state === 'failed' ? this.#failure : null;
+    const serves = this.#mode === 'unknown' ? null : this.#mode;
+    const told = { serves, state, done, of, reason: reason?.message ?? null, next: reason?.next ?? null };
+    this.#context.status.fellBack(Object.freeze(told));
+  }
+}
+
+/**
+ * Whether it can be asked before the data has moved.
+ * @param {string} method
+ */
+function isPlainHostCall(method) {
+  return method.startsWith('host.') && method !== 'host.adopt';
+}
+
+/**
+ * @param {Waiting} call
+ * @param {Promise<any>} result
+ */
+async function settle(call, result) {
+  try {
+    call.resolve(call.view(await result));
+  } catch (error) {
+    call.reject(/** @type {Error} */ (error));
+  }
+}
+
+/**
+ * @param {any} result
+ * @returns {any}
+ */
+function itself(result) {
+  return result;
+}
