@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -14,6 +15,7 @@ from sidekeep.store.founding import write_about
 from sidekeep.store.journal import AnyChange
 from sidekeep.store.transaction import Transaction
 from tests.conversations.chat import Chat, assistant, check_store, image, picture, user
+from tests.harness.native import many
 from tests.harness.sidekeep_host import EXTENSION_ID, Sandbox
 
 
@@ -66,3 +68,16 @@ async def test_arrays_of_format_1_become_conversations_after_a_copy(sandbox: San
     assert copy.stat().st_size > 0
     async with sandbox.open() as host:
         assert len(await Chat(host).history()) == 3
+
+
+async def test_hosts_that_upgrade_the_same_store_at_once_all_answer(sandbox: Sandbox) -> None:
+    async with sandbox.open():
+        pass
+    history = [user([image(picture(number))]) for number in range(20)]
+    make_old(sandbox, {"history": history})
+    hosts = [sandbox.host() for _ in range(6)]
+    async with many(hosts):
+        await asyncio.gather(*[host.hello() for host in hosts])
+        for host in hosts:
+            assert await Chat(host).history() == history
+    check_store(sandbox)

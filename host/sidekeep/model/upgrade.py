@@ -34,7 +34,8 @@ def run(store: Store) -> None:
 
     Raises what ``Store.copy`` and ``Store.write`` raise; then nothing has changed.
     """
-    stamp = time.strftime("%Y-%m-%d-%H%M%S")
+    # Another host may be at it in the same second, or have died in it.
+    stamp = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}"
     backup.create(store, os.path.join(store.folder, f"before-format-{FORMAT}-{stamp}.mdb"))
 
     def upgrade(transaction: Transaction) -> None:
