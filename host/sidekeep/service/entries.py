@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 
 import msgspec
@@ -12,7 +11,7 @@ from sidekeep.model import pictures
 from sidekeep.model.history import entry_word
 from sidekeep.model.pages import page
 from sidekeep.model.pictures import BUDGET, Left, Pixels, Shown
-from sidekeep.service.replies import StoredText, value_pieces
+from sidekeep.service.replies import StoredText, jpeg_pieces, value_pieces
 from sidekeep.store import blobs, previews, tokens
 from sidekeep.store.layout import KIND_FRAGMENT
 from sidekeep.store.lists import StoredList
@@ -65,7 +64,7 @@ def listing(
     left = pictures.left(transaction, shown, thumbnails=wanted.pixels != "none")
     asked = wanted.pixels != "none"
     off = why_off() if left and asked else None
-    pieces.append(b'],"images":%b,%b}' % (_images(left, asked=asked, off=off), rest))
+    pieces += [b'],"images":', *_images(left, asked=asked, off=off), b",%b}" % rest]
     pieces.missing = [one.blob for one in left if asked and not off and one.preview is None]
     return pieces
 
@@ -87,13 +86,13 @@ def _entry(transaction: Transaction, one: Shown, path: tuple[str | int, ...]) ->
     return pieces
 
 
-def _images(left: Sequence[Left], *, asked: bool, off: str | None) -> bytes:
-    """Return the JSON text of ``images``.
+def _images(left: Sequence[Left], *, asked: bool, off: str | None) -> Pieces:
+    """Return the JSON text of ``images``, a member of the result.
 
     ``asked``: whether thumbnails were wanted. ``off``: why there are none to come.
     """
-    found = []
-    for one in left:
+    pieces: Pieces = [b"["]
+    for index, one in enumerate(left):
         image: dict[str, object] = {
             "id": entry_word(one.entry.id),
             "path": one.blob.path or (),
@@ -103,12 +102,15 @@ def _images(left: Sequence[Left], *, asked: bool, off: str | None) -> bytes:
             "state": "pending" if asked else "left",
         }
         preview = one.preview
+        thumbnail: Pieces = []
         if isinstance(preview, previews.Jpeg):
-            encoded = base64.b64encode(preview.data).decode()
-            image.update(state="ready", thumbnail=f"data:image/jpeg;base64,{encoded}")
+            image["state"] = "ready"
+            path = ("result", "images", index, "thumbnail")
+            thumbnail = [b',"thumbnail":', *jpeg_pieces(preview.data, path)]
         elif isinstance(preview, previews.Nothing):
             image.update(state="none", reason=preview.reason)
         elif off is not None:
             image.update(state="none", reason=off)
-        found.append(image)
-    return _encode(found)
+        pieces += [(b"," if index else b"") + _encode(image)[:-1], *thumbnail, b"}"]
+    pieces.append(b"]")
+    return pieces

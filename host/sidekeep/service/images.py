@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Annotated
 
 import msgspec
@@ -11,7 +10,7 @@ from sidekeep.errors import InvalidParams, NotFoundError
 from sidekeep.model import thumbnails
 from sidekeep.model.pictures import EDGE
 from sidekeep.service.method import Method, Request
-from sidekeep.service.replies import StoredText
+from sidekeep.service.replies import StoredText, jpeg_pieces
 from sidekeep.slow import Slow
 from sidekeep.store import blobs, previews, tokens
 from sidekeep.store.rope import Blob
@@ -62,8 +61,7 @@ def _thumbnail(transaction: Transaction, params: Thumbnail, _: Request) -> Piece
         return _whole(transaction, blob)
     if isinstance(found, previews.Nothing):
         return [_encode({"none": found.reason})]
-    encoded = base64.b64encode(found.data).decode()
-    return [_encode({"url": f"data:image/jpeg;base64,{encoded}"})]
+    return [b'{"url":', *jpeg_pieces(found.data, ("result", "url")), b"}"]
 
 
 METHODS: dict[str, Method] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Iterable, Iterator
 
 from sidekeep.jsontext import safe_cut
@@ -81,3 +82,9 @@ def in_pieces(escaped: bytes) -> list[bytes]:
         pieces.append(escaped[:place])
         escaped = escaped[place:]
     return pieces
+
+
+def jpeg_pieces(data: bytes, path: tuple[str | int, ...]) -> Pieces:
+    """Return a JPEG as a data URL, a string that stands at ``path`` in a message."""
+    url = b"data:image/jpeg;base64," + binascii.b2a_base64(data, newline=False)
+    return [b'"', HeldText(path, in_pieces(url)), b'"']
