@@ -21,6 +21,7 @@ from sidekeep.model.entries import NewEntry, facts_of, prepare
 from sidekeep.model.keys import BODY, HISTORY
 from sidekeep.model.updates import text_of
 from sidekeep.model.views import open_list
+from sidekeep.requests.form import length
 from sidekeep.requests.headers import split_header
 from sidekeep.requests.interleave import in_number_order, interleave
 from sidekeep.requests.labels import figure_labels
@@ -47,7 +48,7 @@ def make(text: str, images: Sequence[str], video: object | None) -> tuple[str, N
     parts = [_image(url, labels[at] if at < len(labels) else "") for at, url in enumerate(images)]
     fields: dict[str, object] = {
         "attachId": identity,
-        "content": _content(text, parts),
+        "content": _content(text, parts, len(split_header(text)[0])),
         "role": "user",
     }
     if video is not None:
@@ -60,13 +61,16 @@ def _image(url: str, label: str) -> dict[str, object]:
     return {**part, "label": label} if label else part
 
 
-def _content(text: str, images: Sequence[dict[str, Any]]) -> object:
-    """Return an entry's content: the text alone, or parts with each picture at its anchor."""
+def _content(text: str, images: Sequence[dict[str, Any]], start: int) -> object:
+    """Return an entry's content: the text alone, or parts with each picture at its anchor.
+
+    ``start``: where the text begins behind its header.
+    """
     if not images:
         return text
     return [
         {"text": part, "type": "text"} if isinstance(part, str) else part
-        for part in interleave(text, images)
+        for part in interleave(text, images, start)
     ]
 
 
@@ -117,16 +121,17 @@ def condense(edit: Edit, attach_id: str, summary: str, settings: RequestSettings
     facts = facts_of(transaction, record)
     joined = "\n".join(facts.texts)
     header, body = split_header(joined)
-    note = settings.texts.condensed.format(n=len(body.encode("utf-16-le")) // 2)
+    note = settings.texts.condensed_note(length(body))
     parts = fields["content"] if isinstance(fields["content"], list) else []
     known = [part for part in parts if "image_url" in part or isinstance(part.get("text"), str)]
     images = in_number_order(
         [None if "image_url" in part else part["text"] for part in known],
         [part for part in known if "image_url" in part],
     )
+    # What was once too large for a request is that no longer.
     changed = {
-        **fields,
-        "content": _content(f"{header}{note}\n\n{summary}", images),
+        **{name: value for name, value in fields.items() if name != "sendAsStub"},
+        "content": _content(f"{header}{note}\n\n{summary}", images, len(header)),
         "originalText": fields.get("originalText", body),
         "summarized": True,
     }
@@ -171,13 +176,13 @@ class Snapshot(msgspec.Struct):
 
 def changed(edit: Edit, url: str, mode: str, text: str) -> Snapshot | None:
     """Note how a page is now; return how it was, if it was attached before and differs."""
-    length = len(text.encode("utf-16-le")) // 2
-    if not url or length <= SHORTEST_TRACKED:
+    size = length(text)
+    if not url or size <= SHORTEST_TRACKED:
         return None
     known = _snapshots(edit.transaction)
     key = f"{mode}::{url}"
     before = known.pop(key, None)
-    now = Snapshot(time.time() * 1000, _fnv(text), length)
+    now = Snapshot(time.time() * 1000, _fnv(text), size)
     known[key] = now
     oldest = sorted(known, key=lambda one: known[one].attachedAt)
     for old in oldest[: max(len(known) - MOST_SNAPSHOTS, 0)]:
