@@ -32,9 +32,11 @@ export const REAL = Symbol.for('sidekeep.real');
 
 /**
  * @typedef {object} RealArea an area of the browser's own storage
- * @property {(key: string) => Promise<Record<string, unknown>>} get
+ * @property {(keys: string | string[] | null) => Promise<Record<string, any>>} get
  * @property {(items: Record<string, unknown>) => Promise<void>} set
- * @property {(key: string) => Promise<void>} remove
+ * @property {(keys: string | string[]) => Promise<void>} remove
+ * @property {() => Promise<string[]>} [getKeys] newer browsers only
+ * @property {(keys: string[]) => Promise<number>} [getBytesInUse] not in every Firefox
  * @property {EventTarget_<(changes: Record<string, unknown>) => void>} [onChanged]
  */
 
@@ -127,7 +129,8 @@ export function isIncognito() {
 }
 
 /**
- * Whether the extension was reloaded or removed under this context, which can reach nothing now.
+ * Whether no extension runs this context. Where one did, it was reloaded or removed under it, and it can
+ * reach nothing now.
  * @returns {boolean}
  */
 export function isOrphaned() {

@@ -111,7 +111,7 @@ export class Call {
    * @returns {SidekeepError}
    */
   gaveUp(error) {
-    if (!this.mutates || !this.exposed) return error.copy();
+    if (!this.mutates || !this.exposed || error.kind === 'orphaned') return error.copy();
     return outcomeUnknown(error.message);
   }
 

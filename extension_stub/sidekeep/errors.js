@@ -12,7 +12,7 @@
 
 /** The error table of docs/protocol.md: code by kind. Codes only grow. */
 export const CODES = Object.freeze(
-  /** @type {Record<ErrorKind, number>} */ ({
+  /** @type {Record<Exclude<ErrorKind, 'orphaned'>, number>} */ ({
     parse: -32700,
     invalidRequest: -32600,
     methodNotFound: -32601,
@@ -31,6 +31,9 @@ export const CODES = Object.freeze(
   }),
 );
 
+/** What only the stub says, since no host can: the extension was reloaded under this context. */
+const ORPHANED = -32011;
+
 /** Every failure of a call to the host. */
 export class SidekeepError extends Error {
   /**
@@ -44,7 +47,7 @@ export class SidekeepError extends Error {
     this.name = 'SidekeepError';
     /** @type {ErrorKind} */
     this.kind = kind;
-    this.code = more.code ?? CODES[kind];
+    this.code = more.code ?? (kind === 'orphaned' ? ORPHANED : CODES[kind]);
     this.next = more.next;
     this.data = more.data;
   }
@@ -85,6 +88,16 @@ export function fromHost(error) {
 }
 
 /**
+ * Why nothing can be called any more in a context whose extension was reloaded, updated or removed.
+ * @returns {SidekeepError}
+ */
+export function orphaned() {
+  return new SidekeepError('orphaned', 'The extension was reloaded or removed while this page was open.', {
+    next: 'Reload this page.',
+  });
+}
+
+/**
  * Why a native port ended, from the text the browser gives.
  *
  * `cause` is `absent` where no host process can have seen a message and trying again at once is
@@ -120,14 +133,7 @@ export function explainLoss(text, host) {
       ),
     };
   }
-  if (/context invalidated/i.test(text)) {
-    return {
-      cause: 'absent',
-      error: new SidekeepError('unavailable', 'The extension was reloaded or removed.', {
-        next: 'Reload this page.',
-      }),
-    };
-  }
+  if (/context invalidated/i.test(text)) return { cause: 'absent', error: orphaned() };
   if (/Error when communicating/i.test(text)) {
     return {
       cause: 'lost',

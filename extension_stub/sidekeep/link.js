@@ -9,13 +9,14 @@
  *   long as the attempts do not fail.
  * - Work that needs the port (a turn) holds it everywhere, and has a lost one opened again as a
  *   listener does.
+ * - A context whose extension was reloaded or removed makes no attempt any more, ever.
  * - What is said on the port, and what becomes of calls, is the owner's to know.
  */
 
 import { Backoff, FAILURES_BEFORE_REST } from './backoff.js';
 import { isOrphaned, openNativePort } from './browser.js';
 import { Channel } from './channel.js';
-import { explainLoss, SidekeepError } from './errors.js';
+import { explainLoss, orphaned, SidekeepError } from './errors.js';
 import { newToken, profileToken, runToken } from './identity.js';
 
 /** @typedef {import('./channel.js').Outcome} Outcome */
@@ -73,6 +74,8 @@ export class Link {
   #reopenTimer = undefined;
   /** @type {Timer} */
   #idleTimer = undefined;
+  /** whether this context ever belonged to an extension */
+  #lived = !isOrphaned();
 
   /**
    * @param {LinkOptions} options
@@ -87,6 +90,7 @@ export class Link {
 
   /** @returns {SidekeepError | null} why calls are refused at present */
   get refusal() {
+    if (!this.#channel && this.#orphaned) return orphaned();
     return this.#backoff.wait > 0 ? this.#rest : null;
   }
 
@@ -146,7 +150,7 @@ export class Link {
     clearTimeout(this.#reopenTimer);
     this.#channel?.close();
     this.#channel = null;
-    this.#status.set('closed', null);
+    this.#status.set('closed', this.#orphaned ? this.#status.reason : null);
   }
 
   /**
@@ -174,6 +178,10 @@ export class Link {
   #connect() {
     clearTimeout(this.#reopenTimer);
     this.#reopenTimer = undefined;
+    if (this.#orphaned) {
+      this.#lost({ cause: 'absent', error: orphaned() });
+      return;
+    }
     this.#status.attempt();
     let channel;
     try {
@@ -247,6 +255,10 @@ export class Link {
     channel.greet({ jsonrpc: '2.0', id, method: 'host.hello', params }, this.#owner.first());
   }
 
+  get #orphaned() {
+    return this.#lived && isOrphaned();
+  }
+
   /** Whether work, or a listener, keeps the port from being closed when it is idle. */
   get #held() {
     return this.#owner.holds() || (!this.#options.background && this.#owner.listens());
@@ -258,7 +270,7 @@ export class Link {
    */
   #reopensFor(resting) {
     const wanted = this.#owner.listens() || this.#owner.holds();
-    if (!wanted || isOrphaned()) return false;
+    if (!wanted) return false;
     return !(this.#options.background && resting);
   }
 
@@ -272,6 +284,12 @@ export class Link {
   #lost(loss) {
     if (this.#channel && performance.now() - this.#channel.opened > GOOD_LIFE) this.#backoff.reset();
     this.#channel = null;
+    if (this.#orphaned || loss.error.kind === 'orphaned') {
+      const error = orphaned();
+      this.#status.set('closed', error);
+      this.#owner.lost({ cause: 'absent', error }, true);
+      return;
+    }
     this.#backoff.failed();
     const resting = loss.cause === 'absent' || this.#backoff.failures >= FAILURES_BEFORE_REST;
     this.#rest = resting ? loss.error : null;

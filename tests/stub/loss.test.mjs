@@ -166,7 +166,7 @@ test('a host that ends at once is tried a few times, then the stub rests', async
 
 test('a browser that throws when the port is opened is no unhandled error', async () => {
   const { keep, local } = start({ script: () => ({ throws: 'Extension context invalidated.' }) });
-  await assert.rejects(local.get('a'), { kind: 'unavailable', message: /reloaded/ });
+  await assert.rejects(local.get('a'), { kind: 'orphaned', message: /reloaded/ });
   await keep.close();
 });
 
