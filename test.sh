@@ -58,11 +58,17 @@ set_up_python() {
 
 set_up_node() {
   command -v npm >/dev/null 2>&1 || fail 'npm was not found; install Node.js 20 or newer'
-  wanted=$(cksum <package-lock.json)
-  if [ "$(cat node_modules/.lock 2>/dev/null)" != "$wanted" ]; then
-    say 'Node packages'
-    npm ci --silent --no-audit --no-fund
-    printf '%s\n' "$wanted" >node_modules/.lock
+  set_up_node_packages .
+  # Libraries that the browser tests run over the stub; nothing of them is shipped.
+  set_up_node_packages tests/browser/libraries
+}
+
+set_up_node_packages() {
+  wanted=$(cksum <"$1/package-lock.json")
+  if [ "$(cat "$1/node_modules/.lock" 2>/dev/null)" != "$wanted" ]; then
+    say "Node packages ($1)"
+    npm ci --prefix "$1" --silent --no-audit --no-fund
+    printf '%s\n' "$wanted" >"$1/node_modules/.lock"
   fi
 }
 
