@@ -2,7 +2,8 @@
 
 Each does real work in a page whose ``chrome`` is the stub's. What it stored is then read by another
 host process from the file, and the browser's own areas must hold nothing but the stub's own keys.
-All work is done twice: where ``chrome`` and ``browser`` are there, and where only ``chrome`` is.
+All work is done twice: where ``chrome`` and ``browser`` are there, and where only ``chrome`` is. It
+is also done over the browser's own areas and must come to the same.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ WATCHING = [
     "webextStorage",
     "wxt",
 ]
+WORKING = [name for name in WATCHING if name != "optionsSync"] + ["localForage", "storageCache"]
 NOT_WATCHING = ["localForage", "reduxPersist", "storageCache"]
 
 OpenPage = Callable[..., Awaitable[Page]]
@@ -89,7 +91,7 @@ async def page(request: pytest.FixtureRequest, open_page: OpenPage) -> Page:
     return opened
 
 
-@pytest_asyncio.fixture(loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def stored(libraries: Browser) -> AsyncIterator[Stored]:
     """Return what reads the files of this browser profile and run in a process of its own."""
     async with reading(libraries) as stored:
@@ -322,7 +324,7 @@ async def test_redux_persist_brings_a_state_back(
 
 async def test_localforage_keeps_lists_and_iterates(page: Page, stored: Stored) -> None:
     await stored.set_local({"former": "cleared"})
-    did = await page.evaluate("libraries.localForage.work()")
+    did = await page.evaluate("libraries.localForage.work(12_000_000)")  # the real area holds less
     values = [1, None, {"deep": ["x"]}]
     assert did == {
         "driver": "webExtensionLocalStorage",
@@ -338,6 +340,26 @@ async def test_localforage_keeps_lists_and_iterates(page: Page, stored: Stored) 
     local = await stored.local()
     assert len(local.pop("big")) == 12_000_000
     assert local == {"list": values, "number": 1.5, "text": "Grüße 😀"}
+
+
+@pytest.mark.parametrize("library", WORKING)
+async def test_a_library_comes_to_the_same_over_the_real_areas(
+    library: str, open_page: OpenPage, stored: Stored
+) -> None:
+    work = f"libraries.{library}.work(1000)"
+    ours = await (await open_page()).evaluate(work)
+    real = await (await open_page("?real")).evaluate(f"""async () => {{
+      const areas = [chrome.storage.local, chrome.storage.session];
+      const kept = await Promise.all(areas.map((area) => area.get()));
+      await Promise.all(areas.map((area) => area.clear()));
+      const did = await {work};
+      const keys = await Promise.all(areas.map((area) => area.getKeys()));
+      await Promise.all(areas.map((area) => area.clear()));
+      await Promise.all(areas.map((area, number) => area.set(kept[number])));
+      return {{ did, keys }};
+    }}""")
+    assert ours == real["did"]
+    assert [list(await stored.local()), list(await stored.session())] == real["keys"]
 
 
 async def _until_heard(context: Page | Worker, library: str, told: list[str]) -> None:

@@ -18,7 +18,8 @@ export async function read() {
   return localforage.getItem('shared');
 }
 
-export async function work() {
+/** @param {number} size of a big value, in characters */
+export async function work(size) {
   await ready;
   await localforage.setItem('gone', 1);
   await localforage.clear();
@@ -44,8 +45,8 @@ export async function work() {
     length: await localforage.length(),
     refusal: await localforage.setItem('bytes', new Uint8Array(4)).catch((error) => error.message),
   };
-  // More than the real area holds. It comes last: the driver reads the whole area for every call.
-  const big = 'x'.repeat(12_000_000);
+  // It comes last: the driver reads the whole area for every call.
+  const big = 'x'.repeat(size);
   await localforage.setItem('big', big);
   return { ...outcomes, whole: (await localforage.getItem('big')) === big };
 }
