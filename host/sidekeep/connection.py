@@ -23,6 +23,7 @@ from sidekeep import __version__, handshake
 from sidekeep.config import HostConfig
 from sidekeep.errors import (
     ConflictError,
+    InternalError,
     InvalidRequest,
     MethodNotFound,
     SidekeepError,
@@ -142,7 +143,8 @@ class Connection:
         if method is None:
             raise MethodNotFound(f"There is no method {call.method[:64]!r}.")
         params = handshake.decode(call, method.params, holes=method.holes)
-        assert self._caller is not None
+        if self._caller is None:  # the store cannot be used; the reason is the answer
+            raise self._stores.problem or InternalError("The store is not open.")
         request = Request(call.holes, self._settings, self._caller)
         mutation = method.prepare(params, request) if method.prepare else None
         return Task(call, method, params, request, mutation)

@@ -98,11 +98,15 @@ class Stores:
             durable=durable,
         )
         store.before_growth.append(self._before_growth)
-        self._open[area] = store
         if store.about.format < FORMAT:
             from sidekeep.model import upgrade
 
-            upgrade.run(store)
+            try:
+                upgrade.run(store)
+            except BaseException:  # not to be used in the old format
+                store.close()
+                raise
+        self._open[area] = store
         return store
 
     def close(self) -> None:
