@@ -18,6 +18,7 @@ from tests.conversations.chat import Chat, assistant, check_store, image, pictur
 from tests.harness.sidekeep_host import EXTENSION_ID, Sandbox, refused
 
 Entry = dict[str, Any]
+MIB = 1 << 20
 
 
 def size(value: object) -> int:
@@ -355,4 +356,27 @@ async def test_what_was_deleted_is_in_no_file_after_the_documented_purge(
     assert file.stat().st_size < before / 5
     async with sandbox.open() as host:
         assert [one["id"] for one in await Chat(host).sessions()] == [kept["id"]]
+    check_store(sandbox)
+
+
+async def test_the_trash_makes_room_before_a_change_is_refused(sandbox: Sandbox) -> None:
+    sandbox.limits |= {"map_size": MIB, "max_size": 12 * MIB}
+    sandbox.write()
+    async with sandbox.open() as host:
+        chat = Chat(host)
+        await chat.append(user([image(picture(1, 5 * MIB))]), user("kept"))
+        await chat.call("history.remove", index=0)
+        await host.set({"small": 1})
+        assert len((await chat.call("trash.list"))["items"]) == 1
+        await chat.append(user([image(picture(2, 5 * MIB))]))
+        assert len((await chat.call("trash.list"))["items"]) == 1
+        await chat.append(user([image(picture(3, 3 * MIB))]))
+        assert (await chat.call("trash.list"))["items"] == []
+        with refused("quota"):
+            await chat.append(user([image(picture(4, 6 * MIB))]))
+        history = await chat.history()
+        assert history[1:] == [
+            user([image(picture(2, 5 * MIB))]),
+            user([image(picture(3, 3 * MIB))]),
+        ]
     check_store(sandbox)

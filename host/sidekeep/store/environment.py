@@ -213,7 +213,12 @@ class Store:
                 # What may be forgotten goes first. Then the job gets a second chance, with chunks
                 # that fit into the small gaps that a full file has.
                 self._forget()
-                return self._attempts(job, small_chunks=True)
+                try:
+                    return self._attempts(job, small_chunks=True)
+                except (DiskFullError, QuotaError):
+                    if not self._forget(trash_too=True):
+                        raise
+                    return self._attempts(job, small_chunks=True)
 
     def _attempts(self, job: Callable[[Transaction], T], *, small_chunks: bool = False) -> T:
         while True:
@@ -253,12 +258,18 @@ class Store:
                 self.bell.ring()
             return result
 
-    def _forget(self) -> None:
-        """Free what may be forgotten when there is no room: old results and the journal."""
+    def _forget(self, *, trash_too: bool = False) -> int:
+        """Free what may be forgotten when there is no room: old results and the journal.
+
+        ``trash_too``: the whole trash. Returns how many removals went from it.
+        """
         from sidekeep.store import journal, operations, trash
 
+        gone = 0
+
         def forget(transaction: Transaction) -> None:
-            trash.expire(transaction)
+            nonlocal gone
+            gone = trash.expire(transaction, everything=trash_too)
             operations.expire(transaction, everything=True)
             journal.trim(transaction, keep=0)
 
@@ -269,6 +280,8 @@ class Store:
         with contextlib.suppress(DiskFullError, QuotaError):
             self._attempts(forget)
             self._attempts(settle)
+            return gone
+        return 0
 
     def _check_place(self) -> None:
         """Refuse to go on if the data file was removed or replaced by hand.
