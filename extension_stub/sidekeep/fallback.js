@@ -23,7 +23,7 @@ import { isIncognito } from './browser.js';
 import { SidekeepError } from './errors.js';
 import { Move } from './move.js';
 import { fromBrowser, isMoved, readState, throughGate } from './move_state.js';
-import { isOneStep, serve, SERVED } from './real_calls.js';
+import { isOneStep, noteAgain, serve, SERVED } from './real_calls.js';
 import { RealEvents } from './real_events.js';
 import { convertItems, Measure } from './values.js';
 
@@ -205,6 +205,7 @@ export class Fallback {
   }
 
   async #serve() {
+    await null; // it is noted before it can end
     try {
       if (this.#mode === 'unknown' || this.#unsure) await this.#find();
       while (this.#queued.length > 0 && this.#mode === 'browser') {
@@ -244,27 +245,36 @@ export class Fallback {
     const incognito = this.#incognito;
     const noting = state !== null || incognito;
     const batch = this.#queued.splice(0);
+    /** @type {import('./real_calls.js').Notes | null} */
+    const notes = noting ? [] : null;
     /** @type {Promise<any>[]} */
     const results = [];
     for (const call of batch) {
       const alone = !call.error && !isOneStep(call.method, noting);
       if (alone) await Promise.allSettled(results);
-      const result = call.error ? Promise.reject(call.error) : serve(call.method, call.params, noting);
+      const result = call.error ? Promise.reject(call.error) : serve(call.method, call.params, notes);
       results.push(result);
       result.catch(() => {}); // it is looked at below
       if (alone) await Promise.allSettled([result]);
     }
-    if (incognito && (await this.#movedMeanwhile(results))) {
+    if (incognito && (await this.#movedMeanwhile(results, notes ?? []))) {
       for (const call of batch) this.#again(call);
       return;
     }
     for (const [index, call] of batch.entries()) await settle(call, /** @type {Promise<any>} */ (results[index]));
   }
 
-  /** @param {Promise<any>[]} results */
-  async #movedMeanwhile(results) {
+  /**
+   * @param {Promise<any>[]} results
+   * @param {import('./real_calls.js').Notes} notes
+   */
+  async #movedMeanwhile(results, notes) {
     await Promise.allSettled(results);
-    const state = await readState();
+    let state = await readState();
+    if (state && !isMoved(state)) {
+      await noteAgain(notes); // they may have been taken for those of an earlier change
+      state = await readState();
+    }
     if (isMoved(state)) this.#moved(state);
     return isMoved(state);
   }

@@ -7,7 +7,8 @@
  * 2. Each item is read, sent, and read back from the host until that is equal to it. What the host has
  *    under the key already and is different stays in undo: entries of a conversation in the trash,
  *    another value under REPLACED_PREFIX and the key.
- * 3. Noted keys are copied again, until, with the gate closed, there is no note. Then `moved` is written.
+ * 3. Noted keys are copied again. A note is taken away after that, with the gate closed, if no other has
+ *    taken its place; when there is none left `moved` is written.
  * 4. Only after that are the originals in the local area removed. Those in the session area go with the
  *    browser run.
  *
@@ -23,12 +24,13 @@
 import { realStorage } from './browser.js';
 import { SidekeepError } from './errors.js';
 import { isMoved, MOVE_KEY, MOVER, MOVING, readState, realArea, throughGate, withLock } from './move_state.js';
-import { bytesOf, forgetNotes, itemOf, keysOf, notedKeys, same } from './real_calls.js';
+import { bytesOf, forgetNotes, itemOf, keysOf, readNotes, same } from './real_calls.js';
 import { put } from './trees.js';
 import { Measure } from './values.js';
 
 /** @typedef {import('./events.js').AreaName} AreaName */
 /** @typedef {import('./move_state.js').Moved} Moved */
+/** @typedef {[area: AreaName, key: string, note?: unknown]} Noted a key, and the value of its note */
 /** @typedef {(method: string, params: object, measure?: Measure) => Promise<any>} HostCall `measure` of the
  *   parameters, where they are converted already */
 
@@ -80,12 +82,15 @@ export class Move {
     const items = [];
     for (const area of areas()) for (const key of await keysOf(area)) items.push([area, key]);
     await this.#copyAll(items, items.length);
+    /** @type {Noted[]} */
+    let copied = [];
     for (let round = 1; ; round += 1) {
       const place = await this.#place();
       const closed = round > OPEN_ROUNDS;
-      const result = await throughGate('exclusive', () => this.#finish(place, closed));
+      const result = await throughGate('exclusive', () => this.#finish(place, copied, closed));
       if (!Array.isArray(result)) return result;
       await this.#copyAll(result, items.length);
+      copied = result;
     }
   }
 
@@ -99,23 +104,19 @@ export class Move {
   /**
    * Writes `moved` if nothing has changed since it was copied; to be called while the gate is closed.
    * @param {{seq: Record<string, number>, stores: Record<string, string>}} place of the host
+   * @param {Noted[]} done what was copied for its note
    * @param {boolean} closed whether the gate stays closed until it is done
-   * @returns {Promise<Moved | [AreaName, string][]>} what has to be copied again
+   * @returns {Promise<Moved | Noted[]>} what has to be copied again
    */
-  async #finish(place, closed) {
+  async #finish(place, done, closed) {
     let now = place;
+    let copied = done;
     for (;;) {
-      /** @type {[AreaName, string][]} */
-      const again = [];
-      for (const area of areas()) {
-        const noted = await notedKeys(area);
-        // First the notes, then the values: what is written in between is noted anew.
-        if (noted.length > 0) await forgetNotes(area, noted);
-        for (const key of noted) again.push([area, key]);
-      }
+      const again = await this.#notes(copied);
       if (again.length === 0) break;
       if (!closed) return again;
       await this.#copyAll(again, again.length);
+      copied = again;
       now = await this.#place();
     }
     /** @type {Moved} */
@@ -124,12 +125,31 @@ export class Move {
     return mark;
   }
 
+  /**
+   * Takes away the notes of what was copied.
+   * @param {Noted[]} copied
+   * @returns {Promise<Noted[]>} the others
+   */
+  async #notes(copied) {
+    /** @type {Noted[]} */
+    const others = [];
+    for (const area of areas()) {
+      const notes = [...(await readNotes(area))];
+      const isDone = (/** @type {[string, unknown]} */ [key, value]) =>
+        copied.some((one) => one[0] === area && one[1] === key && one[2] === value);
+      const done = notes.filter(isDone).map(([key]) => key);
+      if (done.length > 0) await forgetNotes(area, done);
+      for (const note of notes) if (!isDone(note)) others.push([area, ...note]);
+    }
+    return others;
+  }
+
   /** @param {Moved} moved */
   async #tidy({ left, ...moved }) {
     const local = realArea('local');
     // Locks do not reach the incognito side of a split extension: it may have been late.
     for (const area of areas()) {
-      for (const key of await notedKeys(area)) {
+      for (const key of (await readNotes(area)).keys()) {
         if (await this.#isOlder(area, key, moved.seq[area] ?? 0)) await this.#copy(area, key);
         await forgetNotes(area, [key]);
       }
@@ -152,7 +172,7 @@ export class Move {
   }
 
   /**
-   * @param {[AreaName, string][]} items
+   * @param {Noted[]} items
    * @param {number} of items in all
    */
   async #copyAll(items, of) {

@@ -6,7 +6,8 @@
  * - Parameters and results are those of docs/protocol.md; conversion, merging and views are the caller's.
  * - The stub's own keys are not there: they are neither given nor listed, measured, removed or cleared,
  *   and setting one is refused.
- * - With `noting` each change also writes, with it or before it, which keys it changed (move_state.js).
+ * - With notes each change also writes, with it or before it, which keys it changed (move_state.js). A note
+ *   is one item per key, with another value each time.
  * - What needs revisions is `unavailable`: the browser's areas have none.
  */
 
@@ -18,6 +19,7 @@ import { convertItems, convertSessionItems, Measure } from './values.js';
 
 /** @typedef {import('./events.js').AreaName} AreaName */
 /** @typedef {Record<string, any>} Items */
+/** @typedef {[AreaName, string[]][]} Notes keys that were noted */
 
 /** What the real areas serve. */
 export const SERVED = Object.freeze(
@@ -37,11 +39,11 @@ export function isOneStep(method, noting) {
 /**
  * @param {string} method one of SERVED
  * @param {any} params
- * @param {boolean} noting
+ * @param {Notes | null} notes is added to; null: nothing is noted
  * @returns {Promise<any>} what the host would answer
  * @throws {SidekeepError}
  */
-export async function serve(method, params, noting) {
+export async function serve(method, params, notes) {
   /** @type {AreaName} */
   const area = params.area;
   if (params.revisions || params.expect !== undefined) {
@@ -58,15 +60,15 @@ export async function serve(method, params, noting) {
       case 'storage.getBytesInUse':
         return { bytes: await bytesOf(area, params.keys === null ? await keysOf(area) : listed(params.keys)) };
       case 'storage.set':
-        await set(area, params.items, noting);
+        await set(area, params.items, notes);
         return {};
       case 'storage.update':
-        return await withLock(UPDATE, () => update(area, params, noting));
+        return await withLock(UPDATE, () => update(area, params, notes));
       case 'storage.remove':
-        await remove(area, listed(params.keys), noting);
+        await remove(area, listed(params.keys), notes);
         return {};
       default:
-        await remove(area, await keysOf(area), noting);
+        await remove(area, await keysOf(area), notes);
         return {};
     }
   } catch (error) {
@@ -86,11 +88,20 @@ export async function keysOf(area) {
 
 /**
  * @param {AreaName} area
- * @returns {Promise<string[]>} keys that were noted
+ * @returns {Promise<Map<string, unknown>>} keys that were noted, and the values of the notes
  */
-export async function notedKeys(area) {
-  const notes = (await allKeys(area)).filter((key) => key.startsWith(NOTE_PREFIX));
-  return notes.map((note) => note.slice(NOTE_PREFIX.length));
+export async function readNotes(area) {
+  const names = (await allKeys(area)).filter((key) => key.startsWith(NOTE_PREFIX));
+  const notes = names.length > 0 ? await realArea(area).get(names) : {};
+  return new Map(Object.entries(notes).map(([name, value]) => [name.slice(NOTE_PREFIX.length), value]));
+}
+
+/**
+ * Notes keys once more.
+ * @param {Notes} notes
+ */
+export async function noteAgain(notes) {
+  for (const [area, keys] of notes) await realArea(area).set(notesOf(keys));
 }
 
 /**
@@ -117,7 +128,7 @@ export async function itemOf(area, key) {
 }
 
 /**
- * Takes the notes of keys away; a key that changes from now on is noted again.
+ * Takes the notes of keys away.
  * @param {AreaName} area
  * @param {string[]} keys
  */
@@ -180,9 +191,9 @@ async function get(area, keys) {
 /**
  * @param {AreaName} area
  * @param {Items} given
- * @param {boolean} noting
+ * @param {Notes | null} notes
  */
-async function set(area, given, noting) {
+async function set(area, given, notes) {
   const own = Object.keys(given).find(isOwn);
   if (own !== undefined) {
     throw new SidekeepError('forbidden', `Keys that begin with ${OWN_PREFIX} belong to the stub.`, {
@@ -190,32 +201,35 @@ async function set(area, given, noting) {
     });
   }
   const items = area === 'session' ? /** @type {Items} */ (decodeBuffers(copied(given))) : given;
-  await realArea(area).set(noting ? { ...items, ...notesOf(Object.keys(items)) } : items);
+  const keys = Object.keys(items);
+  notes?.push([area, keys]);
+  await realArea(area).set(notes ? { ...items, ...notesOf(keys) } : items);
 }
 
 /**
  * @param {AreaName} area
  * @param {string[]} keys
- * @param {boolean} noting
+ * @param {Notes | null} notes
  */
-async function remove(area, keys, noting) {
+async function remove(area, keys, notes) {
   const real = realArea(area);
-  if (noting && keys.length > 0) await real.set(notesOf(keys));
+  notes?.push([area, keys]);
+  if (notes && keys.length > 0) await real.set(notesOf(keys));
   await real.remove(keys);
 }
 
 /**
  * @param {AreaName} area
  * @param {{key: string, increment?: number, push?: unknown, merge?: object, value?: unknown}} change
- * @param {boolean} noting
+ * @param {Notes | null} notes
  */
-async function update(area, { key, ...change }, noting) {
+async function update(area, { key, ...change }, notes) {
   const old = (await get(area, key))[key];
   const value = changed(key, old, change);
   /** @type {Items} */
   const items = {};
   put(items, key, value);
-  await set(area, items, noting);
+  await set(area, items, notes);
   return 'increment' in change ? { value, revision: 0 } : { revision: 0 };
 }
 
@@ -243,7 +257,8 @@ function changed(key, old, change) {
  * @returns {Items}
  */
 function notesOf(keys) {
-  return Object.fromEntries(keys.map((key) => [NOTE_PREFIX + key, 1]));
+  const value = crypto.randomUUID();
+  return Object.fromEntries(keys.map((key) => [NOTE_PREFIX + key, value]));
 }
 
 /**

@@ -191,6 +191,8 @@ test('attempts to reach a missing host come to rest, and do not delay a call', a
   await sleep(1);
   await assert.rejects(keep.retry(), { kind: 'unavailable' });
   assert.equal(life.browser.opened, before + 1, 'a person’s action tries at once');
+  await assert.rejects(keep.retry(), { kind: 'unavailable' });
+  assert.deepEqual(await keep.storage.local.get('x'), {});
 });
 
 test('a host that refuses a value leaves everything where it is, says why, and is tried again', async () => {
@@ -236,6 +238,8 @@ test('a real area that is almost full can be left', async () => {
 
 test('listeners hear each change once, whoever makes it and wherever the data is at that moment', async () => {
   const { world, items } = oldProfile();
+  for (let extra = 0; extra < 150; extra += 1) world.real.local.set(`extra${extra}`, extra); // so that it takes a while
+  Object.assign(items, Object.fromEntries(world.real.local));
   live(world);
   const contexts = [here(), here(), here()];
   const states = contexts.map((keep) => {
@@ -266,8 +270,10 @@ test('listeners hear each change once, whoever makes it and wherever the data is
   const moving = contexts[1].retry();
   let moved = false;
   moving.then(() => (moved = true));
+  const before = n;
   while (!moved) await write(contexts[n % 3]);
   await moving;
+  assert.ok(n - before > 10, 'written while it moved');
   for (let round = 0; round < 5; round += 1) for (const keep of contexts) await write(keep);
   const final = world.store.plain();
   for (let wait = 0; wait < 200 && states.some(({ state }) => state.count !== final.count); wait += 1) await sleep(5);
