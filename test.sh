@@ -67,7 +67,7 @@ set_up_node_packages() {
   wanted=$(cksum <"$1/package-lock.json")
   if [ "$(cat "$1/node_modules/.lock" 2>/dev/null)" != "$wanted" ]; then
     say "Node packages ($1)"
-    npm ci --prefix "$1" --silent --no-audit --no-fund
+    npm ci --prefix "$1" --ignore-scripts --silent --no-audit --no-fund
     printf '%s\n' "$wanted" >"$1/node_modules/.lock"
   fi
 }
