@@ -11,6 +11,7 @@ Rules:
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FLUSH_EVERY = 256
+NO_ROOM_SECONDS = 10.0
 MOST_SNAPSHOTS = 8
 
 
@@ -67,6 +69,7 @@ class Execution:
         self.client: str | None = None
         self._expiry: Expiry | None = None
         self._slow: SlowWork | None = None
+        self._no_room_until = 0.0
 
     def run(self, store: Store, tasks: list[Task]) -> None:
         """Carry out calls that follow each other in one area, in order, and answer them."""
@@ -98,9 +101,12 @@ class Execution:
         """Bring sessions of the old kind into the form that the calls need, row by row.
 
         A row that cannot be split (it does not fit on the disk, something else is in the place of
-        its body) stays as it is, and calls on it fail; the others are served.
+        its body) stays as it is, and calls on it fail; the others are served. Without room it is
+        not tried again with every call.
         """
         if not any(task.call.method.startswith("sessions.") for task in tasks):
+            return
+        if time.monotonic() < self._no_room_until:
             return
         from sidekeep.model import migration
         from sidekeep.model.frame import Frame
@@ -116,7 +122,8 @@ class Execution:
                 place = migration.next_place(transaction, place)
             if not place:
                 return
-            outcome_of(store.write, split)
+            if isinstance(outcome_of(store.write, split), (DiskFullError, QuotaError)):
+                self._no_room_until = time.monotonic() + NO_ROOM_SECONDS
 
     def answer(
         self,
