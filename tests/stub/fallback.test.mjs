@@ -195,6 +195,31 @@ test('attempts to reach a missing host come to rest, and do not delay a call', a
   assert.deepEqual(await keep.storage.local.get('x'), {});
 });
 
+test('in the first minute fewer than ten attempts are made, and a host that comes then is found', async () => {
+  const { world, items } = oldProfile();
+  live(world);
+  const real = performance.now;
+  let now = real.call(performance);
+  performance.now = () => now;
+  try {
+    const keep = here();
+    for (let tenth = 0; tenth < 600; tenth += 1) {
+      await keep.storage.local.get('count');
+      now += 100;
+    }
+    assert.ok(life.browser.opened > 3 && life.browser.opened < 10, `${life.browser.opened} attempts`);
+    life.installed = true;
+    for (let tenth = 0; tenth < 350 && world.real.local.get(MARK)?.state !== 'moved'; tenth += 1) {
+      await keep.storage.local.get('count');
+      await sleep(1);
+      now += 100;
+    }
+    assert.deepEqual(await keep.storage.local.get(), items);
+  } finally {
+    performance.now = real;
+  }
+});
+
 test('a host that refuses a value leaves everything where it is, says why, and is tried again', async () => {
   const { world, items } = oldProfile();
   let full = true;
