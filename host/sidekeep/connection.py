@@ -181,10 +181,10 @@ class Connection:
 
     def _notices(self, store: Store, caller: Caller) -> list[dict[str, object]]:
         """Deal with turns that were cut off, and return what is to be told."""
-        from sidekeep.store.layout import TURNS
+        from sidekeep.store import turns
 
         with store.read() as transaction:
-            if transaction.first_row(TURNS, b"") is None:
+            if not turns.waiting(transaction):
                 return self._older_stores(store, transaction)
         from sidekeep.model import notices
         from sidekeep.model.frame import Frame

@@ -89,7 +89,8 @@ async def test_no_host_stays_behind_after_connections_end_in_any_way(
         await wait_gone(pid, 1.5)
     async with sandbox.open() as host:
         assert await host.get() == {"cycle": cycles - 1}
-        assert (await host.status())["readers"] <= 1
+        # Its own reader, and the slot that the library keeps of the one before.
+        assert (await host.status())["readers"] <= 2
     _, dead = readers_of(sandbox.store_file())
     assert dead == 0
 

@@ -317,7 +317,8 @@ async def test_status_tells_what_the_page_lists(sandbox: Sandbox, host: Sidekeep
     status = await host.status()
     assert status["health"] == "good"
     assert status["file"] == str(sandbox.store_file())
-    assert status["bytes"] == sandbox.store_file().stat().st_size
+    # The file ends with a hole that takes no room.
+    assert 0 < status["bytes"] <= sandbox.store_file().stat().st_size < status["bytes"] + 300_000
     assert status["entries"] == 2
     assert status["blobs"] == 1
     assert status["mapBytes"] >= status["bytes"]

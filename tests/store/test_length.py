@@ -59,10 +59,10 @@ def test_a_writer_killed_before_it_could_lengthen_the_file_leaves_it_usable(
     folder: str, dice: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = 0
-    for _ in range(40):
+    for number in range(60):
         with monkeypatch.context() as patch:
             patch.setattr(Store, "_complete", lambda _: None)
-            store = opened(folder)
+            store = opened(f"{folder}{number}")
             for _ in range(20):
                 churn(store, dice)
                 if problem_of(store.path) is not None:
@@ -70,7 +70,7 @@ def test_a_writer_killed_before_it_could_lengthen_the_file_leaves_it_usable(
                     break
             path = store.path
             store.close()
-        store = opened(folder)
+        store = opened(f"{folder}{number}")
         with store.read() as transaction:
             assert verify.problems(transaction) == []
         assert problem_of(path) is None
@@ -85,8 +85,9 @@ def test_a_cut_file_is_damage_however_little_is_missing(folder: str, dice: rando
     for _ in range(20):
         churn(store, dice)
     path = store.path
+    used = store.used_bytes()  # behind it is a hole, which nobody needs
     store.close()
-    whole = Path(path).read_bytes()
+    whole = Path(path).read_bytes()[:used]
     refused = 0
     for pages in (1, 2, 5, 20, len(whole) // 4096 // 2):
         Path(path).write_bytes(whole[: -4096 * pages])
@@ -94,7 +95,7 @@ def test_a_cut_file_is_damage_however_little_is_missing(folder: str, dice: rando
             store = opened(folder)
         except DamagedError:
             refused += 1
-            assert os.path.getsize(path) <= len(whole)
+            assert os.path.getsize(path) == len(whole) - 4096 * pages
             continue
         # Only free pages were missing: everything is there.
         with store.read() as transaction:

@@ -93,13 +93,47 @@ class Facts:
             return bool(other.fields) and other.fields.items() <= self.fields.items()
         if self.content == other.content:
             return True
-        old, new = other.texts, self.texts
-        return (
-            bool(old)
-            and any(old)
-            and len(new) >= len(old)
-            and all(one.startswith(two) for one, two in zip(new, old, strict=False))
-        )
+        return _begins_with(_parts(self.content), _parts(other.content))
+
+    def signs(self) -> list[tuple[object, ...]]:
+        """Return by what this entry can be told to be another one after a change.
+
+        Of two entries that share one, either ``continues`` the other.
+        """
+        if not self.fields:
+            return []
+        if self.attach_id:
+            return [("attachId", self.role, self.attach_id)]
+        if self.content is None:
+            return []
+        text = msgspec.json.encode(self.content, order="deterministic")
+        return [("content", self.role, text)]
+
+
+def _parts(content: Any) -> list[Any]:  # noqa: ANN401
+    if isinstance(content, str):
+        return [{"text": content, "type": "text"}]
+    return content if isinstance(content, list) else []
+
+
+def _begins_with(new: list[Any], old: list[Any]) -> bool:
+    """Whether parts are those of before, of which texts may have grown, and maybe more."""
+    if len(new) < len(old) or not any(part.get("text") != "" for part in old if _is_part(part)):
+        return False
+    return all(_has_grown(one, two) for one, two in zip(new, old, strict=False))
+
+
+def _is_part(part: Any) -> bool:  # noqa: ANN401
+    return isinstance(part, dict)
+
+
+def _has_grown(new: Any, old: Any) -> bool:  # noqa: ANN401
+    if not _is_part(new) or not _is_part(old):
+        return bool(new == old)
+    before, after = old.get("text"), new.get("text")
+    if not isinstance(before, str) or not isinstance(after, str):
+        return bool(new == old)
+    return after.startswith(before) and {**new, "text": ""} == {**old, "text": ""}
 
 
 def _texts(content: Any) -> list[str]:  # noqa: ANN401

@@ -7,7 +7,7 @@ is written whole keeps the ids of the entries it did not change.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -150,29 +150,54 @@ def _match_changes(
 ) -> None:
     """Find which of the ``left`` places the entries that are not matched yet are changes of.
 
-    In the order of both; each search begins behind the last one found, so that this stays linear.
+    By what names them, wherever they stand; text that grew is looked for among the first
+    ``_LOOK_AHEAD`` that are left, so that this stays linear.
     """
     facts: dict[int, Facts] = {
         place: facts_of(transaction, records.read(transaction, old[place].record)) for place in left
     }
+    by_sign: defaultdict[tuple[object, ...], deque[int]] = defaultdict(deque)
+    for place in left:
+        for sign in _signs(key, facts[place]):
+            by_sign[sign].append(place)
+    taken: set[int] = set()
     for index, match in enumerate(chosen):
         if match is not None:
             continue
-        for place in left[:_LOOK_AHEAD]:
-            if _is_change(key, new[index].facts, facts[place]):
-                chosen[index] = (False, place)
-                left.remove(place)
-                break
+        place = _named_place(by_sign, _signs(key, new[index].facts), taken)
+        if place < 0 and key != INDEX:
+            first = (one for one in left[:_LOOK_AHEAD] if new[index].facts.continues(facts[one]))
+            place = next(first, -1)
+        if place >= 0:
+            chosen[index] = (False, place)
+            taken.add(place)
+            left.remove(place)
 
 
 _LOOK_AHEAD = 64
 
 
-def _is_change(key: str, new: Facts, old: Facts) -> bool:
-    if key == INDEX:
-        named = new.fields.get("id")
-        return isinstance(named, str) and bool(named) and named == old.fields.get("id")
-    return new.continues(old)
+def _named_place(
+    by_sign: Mapping[tuple[object, ...], deque[int]],
+    signs: Iterable[tuple[object, ...]],
+    taken: set[int],
+) -> int:
+    """Return the first place with one of these signs that is not taken, -1 if there is none."""
+    for sign in signs:
+        places = by_sign.get(sign, deque())
+        while places:
+            place = places.popleft()
+            if place not in taken:
+                return place
+    return -1
+
+
+def _signs(key: str, facts: Facts) -> list[tuple[object, ...]]:
+    """Return by what an entry of a list is known although it was changed."""
+    if key != INDEX:
+        return facts.signs()
+    named = facts.fields.get("id")
+    return [("id", named)] if isinstance(named, str) and named else []
 
 
 def set_items(

@@ -48,6 +48,8 @@ LmdbError = lmdb.Error
 DATA_FILE = "store.mdb"
 # Address space, not memory or disk. Smaller ones are for systems that do not give that much.
 _MAP_SIZES = (1 << 40, 1 << 36, 1 << 33, 1 << 31, 1 << 28)
+# At the end of the file; see ``Store._complete``.
+_HOLE = 131_072
 _READERS = 1024
 # Of LMDB's lock file with that many readers; a page that the disk has no room for would kill the
 # process when LMDB writes into its map.
@@ -119,7 +121,6 @@ class Store:
             self._environment = self._open(self.path)
             opened.callback(self._environment.close)
             self._environment.reader_check()
-            self._page_size = self._environment.stat()["psize"]
             with self.read() as transaction:
                 self.about = read_about(self.path, transaction)
                 if lengthened:
@@ -139,10 +140,15 @@ class Store:
             raise damaged(f"The data file {self.path} is cut short: {found[0]}.")
 
     def _complete(self) -> None:
-        """Make the file as long as its tree says; see ``damage.completed``."""
-        needed = (self._environment.info()["last_pgno"] + 1) * self._page_size
+        """Make the file as long as its tree says (see ``damage.completed``), and some more.
+
+        A page that was overwritten with garbage may point up to 64 KB behind itself. Where the file
+        ends before that, reading it would end the process; a hole at the end gives zeros instead,
+        and takes no room.
+        """
+        needed = self.used_bytes() + _HOLE
         if os.stat(self.path).st_size < needed:
-            os.truncate(self.path, needed)
+            os.truncate(self.path, needed + _HOLE)
 
     def _open(self, path: str) -> lmdb.Environment:
         sizes: tuple[int, ...] = _MAP_SIZES
