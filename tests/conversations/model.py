@@ -307,6 +307,18 @@ def is_change(key: str, old: Any, new: Any) -> bool:
         return bool(old.get("attachId") == new.get("attachId"))
     if old.get("content") == new.get("content"):
         return "content" in old or all(new.get(name) == old[name] for name in old)
-    before, after = texts_of(old), texts_of(new)
-    begins = all(one.startswith(two) for one, two in zip(after, before, strict=False))
-    return any(before) and len(after) >= len(before) and begins
+    before, after = parts_of(old), parts_of(new)
+    begins = all(
+        after[at] == one
+        or ("text" in one and "text" in after[at] and after[at]["text"].startswith(one["text"]))
+        for at, one in enumerate(before[: len(after)])
+    )
+    return bool(before) and len(after) >= len(before) and begins
+
+
+def parts_of(entry: Any) -> list[Any]:
+    """Return the parts of an entry; a string is one."""
+    content = entry.get("content")
+    if isinstance(content, str):
+        return [{"text": content, "type": "text"}]
+    return content if isinstance(content, list) else []

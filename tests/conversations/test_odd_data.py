@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conversations.chat import Chat, assistant, check_store, image, picture, user
+from tests.conversations.chat import Chat, assistant, check_store, image, picture, text, user
 from tests.harness.sidekeep_host import Sandbox, refused
 
 
@@ -156,6 +156,27 @@ async def test_an_entry_of_another_shape_is_not_taken_for_a_change_of_a_former_o
     assert (await chat.call("history.undo"))["restored"] == ids
     history = await chat.history()
     assert all(entry in history for entry in old[1:])
+
+
+async def test_an_entry_that_lost_its_picture_is_not_taken_for_the_one_that_had_it(
+    chat: Chat,
+) -> None:
+    entry = user([text("see"), image(picture(1))])
+    ids = await chat.append(entry, user("b"))
+    await chat.host.set({"history": [user([text("see"), text("[image 1]")]), user("b")]})
+    assert (await chat.ids())[1] == ids[1]
+    assert (await chat.call("history.undo"))["restored"] == ids[:1]
+    history = await chat.history()
+    assert entry in history
+
+
+async def test_entries_that_all_changed_keep_their_ids_however_many_went_before_them(
+    chat: Chat,
+) -> None:
+    entries = [user(f"m{number}") for number in range(300)]
+    ids = await chat.append(*entries)
+    await chat.host.set({"history": [{**entry, "seen": True} for entry in entries[150:]]})
+    assert await chat.ids() == ids[150:]
 
 
 async def test_undo_leaves_another_conversation_out_of_the_live_one(chat: Chat) -> None:

@@ -174,7 +174,7 @@ def _match_changes(
             left.remove(place)
 
 
-_LOOK_AHEAD = 64
+_LOOK_AHEAD = 16
 
 
 def _named_place(
