@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 FLUSH_EVERY = 256
 NO_ROOM_SECONDS = 10.0
+# A commit takes as long as splitting this many rows.
+ROWS_AT_ONCE = 32
 MOST_SNAPSHOTS = 8
 
 
@@ -110,20 +112,36 @@ class Execution:
             return
         from sidekeep.model import migration
         from sidekeep.model.frame import Frame
+        from sidekeep.store.environment import LmdbError
 
-        def split(transaction: Transaction) -> None:
+        def split(transaction: Transaction) -> int:
+            """Split some rows behind ``place``; return the place of the last one."""
             frame = Frame(transaction, None)
-            frame.mutate(migration.splitting(place), None)
+            last = place
+            for _ in range(at_once):
+                found = migration.next_place(transaction, last)
+                if not found:
+                    break
+                last = found
+                outcome_of(frame.mutate, migration.splitting(found), None, let_pass=LmdbError)
             frame.finish(watched=store.bell.heard())
+            return last
 
-        place = 0
+        place, at_once = 0, ROWS_AT_ONCE
         while True:
             with store.read() as transaction:
-                place = migration.next_place(transaction, place)
-            if not place:
+                following = migration.next_place(transaction, place)
+            if not following:
                 return
-            if isinstance(outcome_of(store.write, split), (DiskFullError, QuotaError)):
-                self._no_room_until = time.monotonic() + NO_ROOM_SECONDS
+            outcome = outcome_of(store.write, split)
+            if isinstance(outcome, int):
+                place = outcome
+            elif at_once > 1:  # only the row that does not fit is to stay
+                at_once = 1
+            else:
+                place = following
+                if isinstance(outcome, (DiskFullError, QuotaError)):
+                    self._no_room_until = time.monotonic() + NO_ROOM_SECONDS
 
     def answer(
         self,

@@ -16,7 +16,10 @@ Moment = Literal["before", "after"]
 
 _DYING = """
 import os, signal
+from sidekeep import execution
 from sidekeep.store import bell, transaction
+
+execution.ROWS_AT_ONCE = 1  # so that there is a commit between any two rows
 
 left = int(os.environ["DIE_AT"])
 moment = os.environ["DIE_MOMENT"]

@@ -3,9 +3,8 @@
 Source of the rules: the seed storage model ("Snapshots de sessão") and its defect list (a mixed
 index, rows without id, bodies that are there already).
 
-* One row at a time, each in a transaction of its own: the body and the row change together, so a
-  kill leaves the row as it was or as it is to be, and a row that does not fit on a full disk
-  holds no other row up.
+* Row by row: the body and the row change together, so a kill leaves the row as it was or as it is
+  to be, and a row that does not fit on a full disk holds no other row up.
 * Only rows that carry a ``history`` array are touched; the rest of them stays.
 * A body that is there is never overwritten; a history that differs from it goes to the trash.
 """
