@@ -14,6 +14,7 @@ from sidekeep.store.damage import problem_of
 from sidekeep.store.environment import Store
 from sidekeep.store.journal import Call
 from sidekeep.store.transaction import Transaction
+from tests.store.helpers import put
 
 
 def churn(store: Store, dice: random.Random) -> None:
@@ -84,6 +85,8 @@ def test_a_cut_file_is_damage_however_little_is_missing(folder: str, dice: rando
     store = opened(folder)
     for _ in range(20):
         churn(store, dice)
+    for number in range(20):  # so that half of the file cannot be free
+        put(store, f"kept {number}", b'"' + dice.randbytes(100_000).hex().encode() + b'"')
     path = store.path
     used = store.used_bytes()  # behind it is a hole, which nobody needs
     store.close()
