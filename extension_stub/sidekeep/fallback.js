@@ -23,18 +23,15 @@ import { isIncognito } from './browser.js';
 import { SidekeepError } from './errors.js';
 import { Move } from './move.js';
 import { fromBrowser, isMoved, readState, throughGate } from './move_state.js';
-import { isOneStep, noteAgain, serve, SERVED } from './real_calls.js';
-import { RealEvents } from './real_events.js';
+import { serveAll, serveUnlocked } from './real_batch.js';
+import { SERVED } from './real_calls.js';
+import { HandOver, RealEvents } from './real_events.js';
 import { convertItems, Measure } from './values.js';
+import { Waiting } from './waiting.js';
 
 /** @typedef {import('./area.js').Carrier} Carrier */
 /** @typedef {import('./move_state.js').Moved} Moved */
 /** @typedef {import('./index.d.ts').FallbackStatus} FallbackStatus */
-
-/** Milliseconds in which the event of the mark comes. */
-const MARK_WAIT = 2000;
-/** Milliseconds after the move in which that event may still come to a listener that is new. */
-const MARK_IS_NEW = 10_000;
 
 /**
  * What the fallback needs of its context.
@@ -46,39 +43,6 @@ const MARK_IS_NEW = 10_000;
  * @property {number} timeout
  * @property {() => void} resumed listeners of the host may be heard
  */
-
-/** A call that has not been handed to anybody. */
-class Waiting {
-  /** @type {(value: any) => void} */
-  resolve = () => {};
-  /** @type {(error: Error) => void} */
-  reject = () => {};
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  timer = undefined;
-  /** @type {SidekeepError | null} it fails in its turn */
-  error = null;
-
-  /**
-   * @param {number} number in call order
-   * @param {string} method
-   * @param {any} params
-   * @param {Measure} measure
-   * @param {string | null} lane
-   * @param {(result: any) => any} view
-   */
-  constructor(number, method, params, measure, lane, view) {
-    this.number = number;
-    this.method = method;
-    this.params = params;
-    this.measure = measure;
-    this.lane = lane;
-    this.view = view;
-    this.promise = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
-  }
-}
 
 /** @implements {Carrier} */
 export class Fallback {
@@ -96,6 +60,8 @@ export class Fallback {
   #serving = null;
   /** @type {Promise<void> | null} */
   #moving = null;
+  /** whether the host answered to that */
+  #reached = false;
   /** @type {SidekeepError | null} why the last attempt to move failed */
   #failure = null;
   #closed = false;
@@ -103,8 +69,8 @@ export class Fallback {
   #incognito = false;
   /** whether to look again where the data is: a listener is new */
   #unsure = false;
-  /** @type {((mark: Moved) => void) | null} */
-  #awaitingMark = null;
+  /** @type {HandOver | null} */
+  #handOver = null;
 
   /** @param {Surroundings} context */
   constructor(context) {
@@ -242,41 +208,15 @@ export class Fallback {
       return;
     }
     this.#attempt();
-    const incognito = this.#incognito;
-    const noting = state !== null || incognito;
     const batch = this.#queued.splice(0);
-    /** @type {import('./real_calls.js').Notes | null} */
-    const notes = noting ? [] : null;
-    /** @type {Promise<any>[]} */
-    const results = [];
-    for (const call of batch) {
-      const alone = !call.error && !isOneStep(call.method, noting);
-      if (alone) await Promise.allSettled(results);
-      const result = call.error ? Promise.reject(call.error) : serve(call.method, call.params, notes);
-      results.push(result);
-      result.catch(() => {}); // it is looked at below
-      if (alone) await Promise.allSettled([result]);
-    }
-    if (incognito && (await this.#movedMeanwhile(results, notes ?? []))) {
-      for (const call of batch) this.#again(call);
+    if (!this.#incognito) {
+      await serveAll(batch, state !== null);
       return;
     }
-    for (const [index, call] of batch.entries()) await settle(call, /** @type {Promise<any>} */ (results[index]));
-  }
-
-  /**
-   * @param {Promise<any>[]} results
-   * @param {import('./real_calls.js').Notes} notes
-   */
-  async #movedMeanwhile(results, notes) {
-    await Promise.allSettled(results);
-    let state = await readState();
-    if (state && !isMoved(state)) {
-      await noteAgain(notes); // they may have been taken for those of an earlier change
-      state = await readState();
-    }
-    if (isMoved(state)) this.#moved(state);
-    return isMoved(state);
+    const moved = await serveUnlocked(batch);
+    if (!moved) return;
+    this.#moved(moved);
+    for (const call of batch) this.#again(call);
   }
 
   /**
@@ -284,8 +224,11 @@ export class Fallback {
    * @param {Waiting} call
    */
   #again(call) {
-    if (call.method !== 'storage.update') this.#forward(call);
-    else call.reject(new SidekeepError('unknown', 'The data was moved to the host at this moment.', {
+    if (call.method !== 'storage.update') {
+      call.forward(this.#context.calls);
+      return;
+    }
+    call.fail(new SidekeepError('unknown', 'The data was moved to the host at this moment.', {
       next: 'Read the value before changing it again.',
     }));
   }
@@ -309,13 +252,15 @@ export class Fallback {
       return call.promise;
     }
     this.#waiting.add(call);
-    call.timer = setTimeout(() => {
-      this.#giveUp([call], new SidekeepError('busy', 'The data is still being moved to the host.', {
-        next: 'Try again in a moment.',
-      }));
-    }, timeout);
+    call.timer = setTimeout(() => this.#giveUp([call], this.#whyLate()), timeout);
     this.#look().then(() => this.#reachForWaiting());
     return call.promise;
+  }
+
+  #whyLate() {
+    const next = 'Try again in a moment.';
+    if (this.#reached) return new SidekeepError('busy', 'The data is still being moved to the host.', { next });
+    return new SidekeepError('unavailable', 'The host did not answer.', { next });
   }
 
   #reachForWaiting() {
@@ -346,10 +291,9 @@ export class Fallback {
   async #move() {
     const { calls } = this.#context;
     let release = () => {};
-    let reached = false;
     try {
       await calls.call('host.ping', {}, new Measure(), null);
-      reached = true;
+      this.#reached = true;
       release = calls.hold();
       if (this.#mode === 'browser') this.#tellStatus('moving');
       this.#moved(await new Move(
@@ -360,7 +304,7 @@ export class Fallback {
       this.#failure = null;
     } catch (thrown) {
       const error = fromBrowser(thrown);
-      if (reached) {
+      if (this.#reached) {
         this.#backoff.failed();
         this.#failure = error;
         if (this.#mode === 'browser') this.#tellStatus('failed');
@@ -369,6 +313,7 @@ export class Fallback {
       throw error;
     } finally {
       release();
+      this.#reached = false;
       this.#moving = null;
     }
   }
@@ -394,22 +339,10 @@ export class Fallback {
     this.#mode = 'host';
     this.#tellStatus('moved');
     const calls = [...this.#queued.splice(0), ...this.#waiting].sort((one, other) => one.number - other.number);
-    for (const call of calls) this.#forward(call);
-    this.#listenToHost(mark);
+    this.#waiting.clear();
+    for (const call of calls) call.forward(this.#context.calls);
+    this.#handOver = new HandOver(this.#real, mark, (told) => this.#listenToHost(told ? mark : null));
     if (mark.left && !this.#moving && !this.#incognito) this.#reach().catch(() => {}); // the next start goes on
-  }
-
-  /** @param {Waiting} call */
-  #forward(call) {
-    const { calls } = this.#context;
-    this.#forget(call);
-    if (call.error) {
-      calls.refuse(/** @type {string} */ (call.lane), call.error).catch(call.reject);
-      return;
-    }
-    // In the view, so that calls settle in call order (see call.js).
-    const view = (/** @type {any} */ result) => call.resolve(call.view(result));
-    calls.call(call.method, call.params, call.measure, call.lane, view).catch(call.reject);
   }
 
   /**
@@ -418,15 +351,9 @@ export class Fallback {
    */
   #giveUp(calls, error) {
     for (const call of calls) {
-      this.#forget(call);
-      call.reject(call.error ?? error.copy());
+      this.#waiting.delete(call);
+      call.fail(error);
     }
-  }
-
-  /** @param {Waiting} call */
-  #forget(call) {
-    clearTimeout(call.timer);
-    this.#waiting.delete(call);
   }
 
   // --- listeners ---------------------------------------------------------------------------
@@ -439,37 +366,16 @@ export class Fallback {
       this.#real.tell();
     }
     this.#moved(mark);
-    this.#awaitingMark?.(mark);
+    this.#handOver?.heardMark();
   }
 
-  /**
-   * From the changes of the real areas to those of the host, without losing one in between.
-   * @param {Moved} mark
-   */
-  #listenToHost(mark) {
+  /** @param {Moved | null} place from which on changes are heard; null: from now on */
+  #listenToHost(place) {
     const { calls, resumed, watcher } = this.#context;
-    const { listening, telling } = this.#real;
-    const resume = (/** @type {boolean} whether changes before the mark were told */ told) => {
-      this.#awaitingMark = null;
-      clearTimeout(timer);
-      this.#real.end();
-      if (this.#closed) return;
-      if (told) watcher.begin(mark);
-      calls.resume();
-      resumed();
-    };
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    let timer;
-    if (!telling && !(listening && Date.now() - mark.time < MARK_IS_NEW)) {
-      resume(false);
-    } else {
-      // The event of the mark, and changes before it, may still be on their way.
-      this.#awaitingMark = () => {
-        this.#real.tell();
-        resume(true);
-      };
-      timer = setTimeout(() => resume(telling), MARK_WAIT);
-    }
+    if (this.#closed) return;
+    if (place) watcher.begin(place);
+    calls.resume();
+    resumed();
   }
 
   /**
@@ -491,18 +397,6 @@ export class Fallback {
  */
 function isPlainHostCall(method) {
   return method.startsWith('host.') && method !== 'host.adopt';
-}
-
-/**
- * @param {Waiting} call
- * @param {Promise<any>} result
- */
-async function settle(call, result) {
-  try {
-    call.resolve(call.view(await result));
-  } catch (error) {
-    call.reject(/** @type {Error} */ (error));
-  }
 }
 
 /**

@@ -19,6 +19,11 @@ import { convertSessionItems, Measure } from './values.js';
 /** @typedef {import('./events.js').Changes} Changes */
 /** @typedef {import('./move_state.js').Moved} Moved */
 
+/** Milliseconds in which the event of the mark comes. */
+const MARK_WAIT = 2000;
+/** Milliseconds after the move in which that event may still come to a listener that is new. */
+const MARK_IS_NEW = 10_000;
+
 export class RealEvents {
   #tell;
   #onMark;
@@ -88,5 +93,44 @@ export class RealEvents {
     }
     const state = area === 'local' ? stateIn(received[MOVE_KEY]?.newValue) : null;
     if (isMoved(state) && state.left) this.#onMark(state);
+  }
+}
+
+/** From the changes of the real areas to those of the host, without losing one in between. */
+export class HandOver {
+  #real;
+  #done;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer = undefined;
+  #ended = false;
+
+  /**
+   * @param {RealEvents} real
+   * @param {Moved} mark
+   * @param {(told: boolean) => void} done called once; `told`: changes before the mark were told, those after
+   *   it follow
+   */
+  constructor(real, mark, done) {
+    this.#real = real;
+    this.#done = done;
+    const { listening, telling } = real;
+    // The event of the mark, and changes before it, may still be on their way.
+    const awaited = telling || (listening && Date.now() - mark.time < MARK_IS_NEW);
+    if (awaited) this.#timer = setTimeout(() => this.#end(telling), MARK_WAIT);
+    else this.#end(false);
+  }
+
+  heardMark() {
+    if (this.#ended) return;
+    this.#real.tell();
+    this.#end(true);
+  }
+
+  /** @param {boolean} told */
+  #end(told) {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#real.end();
+    this.#done(told);
   }
 }

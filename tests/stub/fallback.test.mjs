@@ -170,6 +170,19 @@ test('calls that only the host knows wait for the move, and are refused at once 
   assert.equal(keep.status().fallback.serves, 'host');
 });
 
+test('a call that only the host knows does not wait for ever while the data moves', async () => {
+  const { world, items } = oldProfile();
+  let silent = true;
+  const answer = ({ method }) => (silent && method === 'storage.set' ? null : undefined);
+  live(world, { answer }).installed = true;
+  const keep = here();
+  await assert.rejects(keep.history.list(), { kind: 'busy' });
+  assert.deepEqual(await keep.storage.local.get('count'), { count: 3 }, 'the real area serves meanwhile');
+  silent = false;
+  await keep.retry();
+  assert.deepEqual(world.store.plain(), items);
+});
+
 test('a call finds a host that was installed meanwhile, without anybody asking for it', async () => {
   const { world, items } = oldProfile();
   live(world);
