@@ -42,27 +42,28 @@ def _short(size: int, needed: int) -> str:
     return f"is cut short: {size} of at least {needed} bytes are there"
 
 
-def completed(path: str) -> tuple[str | None, bool]:
+def completed(path: str) -> tuple[str | None, int | None]:
     """Make a file as long as its tree says, if its tree is whole; see ``problem_of``.
 
     LMDB never writes pages at the end that were allocated and freed in one transaction, yet counts
     them. So a sound file may be shorter than it says, when its writer was killed before it could
-    mend that (``Store.write`` does after each commit). Returns what is wrong and whether the file
-    was made longer: its content is then still to be checked. The caller holds the writer's lock.
+    mend that (``Store.write`` does after each commit). Returns what is wrong, and the size that the
+    file had if it was made longer: its content is then still to be checked. The caller holds the
+    writer's lock.
     """
     found = _sizes(path)
     if isinstance(found, str):
-        return found, False
+        return found, None
     size, needed = found
     if size >= needed:
-        return None, False
+        return None, None
     from lmdb.verify import verify
 
     os.truncate(path, needed)  # a hole: reading it gives zeros and no signal
     if verify(path):  # type: ignore[no-untyped-call]
         os.truncate(path, size)
-        return _short(size, needed), False
-    return None, True
+        return _short(size, needed), None
+    return None, size
 
 
 def _sizes(path: str) -> tuple[int, int] | str:

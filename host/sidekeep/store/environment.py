@@ -108,10 +108,12 @@ class Store:
                     with self._locked():
                         found(self.path, new_about(extension, profile), self._open)
                 problem = problem_of(self.path)
-                lengthened = False
+                shorter = None
                 if problem is not None:
                     with self._locked():
-                        problem, lengthened = completed(self.path)
+                        problem, shorter = completed(self.path)
+                if shorter is not None:  # whatever is found wrong, the file is left as it was
+                    opened.callback(os.truncate, self.path, shorter)
             except OSError as error:
                 raise unusable_folder(folder, error) from error
             except lmdb.Error as error:
@@ -123,7 +125,7 @@ class Store:
             self._environment.reader_check()
             with self.read() as transaction:
                 self.about = read_about(self.path, transaction)
-                if lengthened:
+                if shorter is not None:
                     self._check_content(transaction)
             note(folder, self.about)
             opened.pop_all()
