@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from sidekeep.caller import Caller
 from sidekeep.handshake import Settings
 from sidekeep.model.frame import Frame
 from sidekeep.model.keys import BODY
@@ -43,7 +44,7 @@ def call(store: Store, method_name: str, /, **params: Any) -> Any:
     method = find(method_name)
     assert method is not None and method.prepare is not None
     read: Any = msgspec.json.decode(json.dumps(params), type=method.params)
-    mutation = method.prepare(read, Request((), Settings()))
+    mutation = method.prepare(read, Request((), Settings(), Caller("", store.folder)))
 
     def work(transaction: Transaction) -> bytes:
         frame = Frame(transaction, None)

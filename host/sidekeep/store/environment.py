@@ -34,11 +34,12 @@ from sidekeep.errors import (
 )
 from sidekeep.store.bell import Bell
 from sidekeep.store.damage import completed, problem_of
-from sidekeep.store.files import ERRNO_NO_SPACE, make_private_folder, reserve, unusable_folder
+from sidekeep.store.files import make_private_folder, reserve, unusable_folder
 from sidekeep.store.founding import found, new_about, note, read_about
 from sidekeep.store.layout import META
 from sidekeep.store.locks import FileLock
-from sidekeep.store.transaction import BROKEN, HEAD_KEY, Transaction, damaged
+from sidekeep.store.transaction import HEAD_KEY, Transaction, damaged
+from sidekeep.store.translation import translated
 
 T = TypeVar("T")
 
@@ -364,25 +365,8 @@ class Store:
         return self._environment.info()["last_txnid"] if self._is_open else 0
 
     def _translated(self, error: lmdb.Error | OSError, folder: str | None = None) -> SidekeepError:
-        """Return the error that a caller understands. ``folder``: what was written to.
-
-        LMDB reports a full disk as ``DiskError`` or as a bare input/output error of the commit.
-        """
-        if isinstance(error, (*BROKEN, lmdb.VersionMismatchError)):
-            return damaged(f"The data file {self.path} is damaged ({error}).")
-        folder = folder or self.folder
-        space = os.statvfs(folder)
-        number = getattr(error, "errno", None)
-        no_room = number == ERRNO_NO_SPACE or isinstance(error, lmdb.DiskError)
-        text = str(error)
-        if no_room or "No space" in text or "Input/output error" in text:
-            free = space.f_bavail * space.f_frsize
-            return DiskFullError(
-                f"The disk has no room for the change ({free} bytes are free at {folder}).",
-                next="free space on that disk; what was stored before is intact",
-                free=free,
-            )
-        return UnavailableError(f"The data file {self.path} cannot be used: {error}.")
+        """Return the error that a caller understands. ``folder``: what was written to."""
+        return translated(error, self.path, folder or self.folder)
 
     def copy(self, target: str) -> None:
         """Write a compacted copy of this moment to the new file ``target``."""

@@ -156,7 +156,8 @@ def build(text: bytes, strings: Sequence[LongString] = ()) -> Value:
     lacking: list[Blob] = []
     for number, part in enumerate(parts):
         start = 0
-        for begin, end in _apart(part, marked=marked):
+        # Behind a string that arrived apart a part begins with the quote that closes it.
+        for begin, end in _apart(part, 1 if number else 0, marked=marked):
             blob = _token(part[begin:end]) if marked else None
             if blob is None:
                 if end - begin < BLOB_FROM:
@@ -178,11 +179,11 @@ def build(text: bytes, strings: Sequence[LongString] = ()) -> Value:
     return Value(pieces, sum(map(_size, pieces)) + numbers_growth(emptied))
 
 
-def _apart(text: bytes, *, marked: bool) -> list[tuple[int, int]]:
-    """Return the places of the strings that may have to leave the text."""
+def _apart(text: bytes, start: int, *, marked: bool) -> list[tuple[int, int]]:
+    """Return the places of the strings behind ``start`` that may have to leave the text."""
     if marked:
-        return long_strings(text, tokens.SHORTEST)
-    return long_strings(text, BLOB_FROM) if len(text) >= BLOB_FROM else []
+        return long_strings(text, tokens.SHORTEST, start)
+    return long_strings(text, BLOB_FROM, start) if len(text) >= BLOB_FROM else []
 
 
 def _token(text: bytes) -> Blob | None:
