@@ -182,16 +182,17 @@ def _split(
     pieces[-1].append(close)
 
 
-def long_strings(text: bytes, at_least: int) -> list[tuple[int, int]]:
+def long_strings(text: bytes, at_least: int, start: int = 0) -> list[tuple[int, int]]:
     """Return ``(start, end)`` of the escaped text of every string of ``at_least`` bytes or more.
 
-    Keys of objects are strings too, but stay in the text: they are left out.
+    Keys of objects are strings too, but stay in the text: they are left out. ``start``: where to
+    begin, outside of any string.
     """
     found = []
-    for match in _STRING.finditer(text):
-        start, end = match.start() + 1, match.end() - 1
-        if end - start >= at_least and text[end + 1 : end + 33].lstrip()[:1] != b":":
-            found.append((start, end))
+    for match in _STRING.finditer(text, start):
+        begin, end = match.start() + 1, match.end() - 1
+        if end - begin >= at_least and text[end + 1 : end + 33].lstrip()[:1] != b":":
+            found.append((begin, end))
     return found
 
 
