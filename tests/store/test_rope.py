@@ -148,6 +148,38 @@ def test_strings_that_arrived_apart_give_the_same_value_as_in_one_text() -> None
     assert rope.build(emptied, apart).body == whole.body
 
 
+_STRINGS = st.sampled_from(
+    ["", "a", 'q"', "\\", "é" * 3000, _url(100), _url(4_000), "x" * 5_000, '"\n' * 3_000]
+)
+_LONG = st.sampled_from([_url(60_000), "é" * 40_000, '\\"' * 40_000])
+_MIXED = st.recursive(
+    _STRINGS | _LONG | st.integers(0, 10**12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_STRINGS, inner, max_size=4),
+    max_leaves=8,
+)
+
+
+def _taken_apart(value: object, path: tuple[str | int, ...], apart: list[Apart]) -> object:
+    """Return the value with ``""`` for strings that travel apart, and add those to ``apart``."""
+    if isinstance(value, str) and len(_text(value)) - 2 > rope.PATH_FROM:
+        apart.append(Apart(path, _text(value)[1:-1]))
+        return ""
+    if isinstance(value, list):
+        return [_taken_apart(one, (*path, index), apart) for index, one in enumerate(value)]
+    if isinstance(value, dict):
+        return {name: _taken_apart(one, (*path, name), apart) for name, one in value.items()}
+    return value
+
+
+@settings(deadline=None)
+@given(value=_MIXED)
+def test_a_value_is_kept_the_same_way_however_it_arrived(value: object) -> None:
+    apart: list[Apart] = []
+    text = _text(_taken_apart(value, (), apart))
+    assert rope.build(text, apart).body == rope.build(_text(value)).body
+    assert rope.build(text, apart).size == rope.build(_text(value)).size
+
+
 def test_long_strings_found_in_text_know_their_paths() -> None:
     built = rope.build(_text({"a": ["x", {"deep": "y" * 70_000}], "s": "z" * 5000}))
     assert [blob.path for blob in built.blobs] == [("a", 1, "deep"), None]
