@@ -37,7 +37,7 @@ import { storageArea } from './storage_area.js';
 import { turns } from './turns.js';
 import { convertItems, Measure } from './values.js';
 import { listenForWake, Nudge, Waker } from './wake.js';
-import { Watcher } from './watcher.js';
+import { Watcher, watcherOf } from './watcher.js';
 
 export { SidekeepError };
 
@@ -124,7 +124,8 @@ export function connect(options = {}) {
   };
   const call = caller(carrier);
 
-  return Object.freeze({
+  /** @type {Keep} */
+  const keep = Object.freeze({
     storage,
     asChrome: asChrome(storage),
     settings: settings(storage.local, options.settings),
@@ -153,6 +154,8 @@ export function connect(options = {}) {
       nudge.close();
     },
   });
+  watcherOf.set(keep, watcher);
+  return keep;
 }
 
 /**

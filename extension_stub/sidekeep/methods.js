@@ -10,6 +10,9 @@
  *   have that from `chrome.storage`, and of site caches settle in call order too.
  */
 
+/** The name of the ports between content scripts and the relay, if no other is given on both sides. */
+export const RELAY = 'sidekeep:relay';
+
 const READS = new Set([
   'attachments.plan',
   'history.list',

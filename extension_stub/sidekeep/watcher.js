@@ -20,6 +20,9 @@ import { Event } from './event.js';
 /** @typedef {import('./place.js').Place} Place */
 /** @typedef {{areas: AreaName[], since: Record<string, number>, stores: Record<string, string>}} Watch */
 
+/** The watcher of each link, for what relays its events. @type {WeakMap<object, Watcher>} */
+export const watcherOf = new WeakMap();
+
 /** @implements {StandingWatcher} */
 export class Watcher {
   method = 'storage.watch';
@@ -48,6 +51,28 @@ export class Watcher {
   /** Whether somebody listens. */
   get listening() {
     return this.#events.areas.length > 0;
+  }
+
+  /**
+   * @param {AreaName} area
+   * @returns {Place | undefined} up to where its listeners have heard
+   */
+  placeOf(area) {
+    return this.#places.get(area);
+  }
+
+  /**
+   * Has a listener that is about to be added hear from a place of its own.
+   * @param {AreaName} area
+   * @param {Place} place up to where it has heard
+   * @returns {boolean} whether it will miss nothing
+   */
+  resume(area, place) {
+    const known = this.#places.get(area);
+    if (known) return known.seq === place.seq && known.store === place.store;
+    if (this.#events.areas.includes(area)) return false; // others hear from a place that is not known yet
+    this.#places.set(area, place);
+    return true;
   }
 
   /** Waits for the places that an earlier life of this context left. */

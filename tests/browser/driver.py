@@ -256,9 +256,13 @@ class Browser:
 
     async def wake_worker(self) -> Worker:
         """Send the worker an event, which starts it."""
-        await self._home.evaluate(
-            "navigator.serviceWorker.getRegistration().then((it) => it.active.postMessage('wake'))"
-        )
+        await self._home.evaluate("""async () => {
+          let worker; // none for a moment after the start of the browser
+          while (!(worker = (await navigator.serviceWorker.getRegistration())?.active)) {
+            await new Promise((done) => setTimeout(done, 10));
+          }
+          worker.postMessage('wake');
+        }""")
         for _ in range(500):
             if await self.worker_runs():
                 return self.worker
