@@ -236,7 +236,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_was_acknowledged(tmp_p
         assert process.stdout is not None
         # Not ``communicate``: it passes over what the buffer has already taken from the pipe.
         rest = process.stdout.read().decode().split()
-        process.wait()
+        process.communicate()
         last = int(([*acknowledged, *rest])[-1])
         store = opened(tmp_path / "s")
         assert int(helpers.get(store, "n") or b"-1") - last in (0, 1)
