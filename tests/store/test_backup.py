@@ -65,6 +65,24 @@ def test_a_restore_keeps_what_it_replaces_and_changes_the_epoch(tmp_path: Path) 
     store.close()
 
 
+def test_restores_in_the_same_second_each_keep_what_they_replace(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    store = _open(folder)
+    for number in range(4):
+        helpers.put(store, "k", b"%d" % number)
+        backup.create(store, str(tmp_path / f"{number}.mdb"))
+    helpers.put(store, "k", b"4")
+    store.close()
+    kept = [backup.restore(str(folder), str(tmp_path / f"{number}.mdb")) for number in range(4)]
+    assert len(set(kept)) == 4
+    for aside, value in zip(kept, (b"4", b"0", b"1", b"2"), strict=True):
+        assert aside is not None
+        os.replace(aside, folder / "store.mdb")
+        store = _open(folder)
+        assert helpers.get(store, "k") == value
+        store.close()
+
+
 def test_a_store_in_use_is_not_replaced(tmp_path: Path, store: Store) -> None:
     backup.create(store, str(tmp_path / "copy.mdb"))
     with pytest.raises(BusyError):

@@ -12,6 +12,7 @@ Rules:
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import time
@@ -103,15 +104,32 @@ def restore(folder: str, source: str) -> str | None:
         _renew_epoch(unfinished)
         aside = None
         if os.path.exists(path):
-            aside = f"{path}.{time.strftime('%Y-%m-%dT%H%M%S')}"
-            os.rename(path, aside)
-        os.rename(unfinished, path)
+            aside = _kept_aside(path)
+        os.replace(unfinished, path)
         if os.path.exists(path + "-lock"):
             os.unlink(path + "-lock")
         sync_folder(folder)
         return aside
     finally:
         lock.close()
+
+
+def _kept_aside(path: str) -> str:
+    """Give a file a dated name beside its own, which no other file has; return it.
+
+    The file keeps its own name as well, where the disk can do that: so there is one at any moment.
+    """
+    stamp = time.strftime("%Y-%m-%dT%H%M%S")
+    for number in itertools.count(1):
+        aside = f"{path}.{stamp}" if number == 1 else f"{path}.{stamp}-{number}"
+        if os.path.exists(aside):
+            continue
+        try:
+            os.link(path, aside)
+        except OSError:  # FAT has no second names
+            os.rename(path, aside)
+        return aside
+    raise AssertionError("unreachable")
 
 
 def _renew_epoch(path: str) -> None:
