@@ -33,6 +33,7 @@ PICTURES = [
     shot(1, 3_900)[:-4] + "AAA",
     "data:image/gif;base64," + "A" * 5,
     shot(7, 60_000),
+    shot(8, 200_000),  # travels in parts
 ]
 SHOTS = st.integers(0, len(PICTURES) - 1).map(lambda number: image(PICTURES[number]))
 WORDS = st.sampled_from(["a", "b", "ab", "a b", "Äé😀", "", " ", "x" * 60, "y" * 5_000])

@@ -6,10 +6,12 @@ What the other files of this folder test of single calls is not repeated here.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 
+from sidekeep.store import journal, trash
 from tests.conversations.chat import (
     Chat,
     assistant,
@@ -20,10 +22,12 @@ from tests.conversations.chat import (
     text,
     user,
 )
+from tests.conversations.model_checks import opened
 from tests.harness import RpcError
 from tests.harness.sidekeep_host import Sandbox, refused
 
 MIB = 1 << 20
+DAY = 24 * 3600
 
 
 async def test_appends_of_two_hosts_at_once_all_stay(sandbox: Sandbox) -> None:
@@ -235,3 +239,24 @@ async def test_an_attached_page_of_any_length_displaces_nothing(chat: Chat) -> N
     assert len(await chat.history()) == 22
     assert (await chat.call("history.remove", attachId="p"))["index"] == 20
     assert len(await chat.history()) == 21
+
+
+async def test_what_lies_in_the_trash_for_thirty_days_is_forgotten(sandbox: Sandbox) -> None:
+    async with sandbox.open() as host:
+        chat = Chat(host)
+        await chat.append(user([image(picture(1))]), user("b"))
+        await chat.call("history.remove", index=0)
+        (item,) = (await chat.call("trash.list"))["items"]
+        assert item["until"] - item["time"] == 30 * DAY * 1000
+        store = opened(sandbox.store_file())
+        try:
+            assert store.write(lambda one: trash.expire(one, now=time.time() + 29 * DAY)) == 0
+            assert store.write(lambda one: trash.expire(one, now=time.time() + 31 * DAY)) == 1
+            store.write(lambda one: journal.trim(one, keep=0))
+        finally:
+            store.close()
+        assert (await chat.call("trash.list"))["items"] == []
+        assert (await host.status())["blobs"] == 0
+        with refused("notFound"):
+            await chat.call("history.undo")
+    check_store(sandbox)
