@@ -359,24 +359,20 @@ async def test_what_was_deleted_is_in_no_file_after_the_documented_purge(
     check_store(sandbox)
 
 
-async def test_the_trash_makes_room_before_a_change_is_refused(sandbox: Sandbox) -> None:
+async def test_without_room_the_trash_stays_until_it_is_emptied(sandbox: Sandbox) -> None:
     sandbox.limits |= {"map_size": MIB, "max_size": 12 * MIB}
     sandbox.write()
     async with sandbox.open() as host:
         chat = Chat(host)
         await chat.append(user([image(picture(1, 5 * MIB))]), user("kept"))
-        await chat.call("history.remove", index=0)
-        await host.set({"small": 1})
-        assert len((await chat.call("trash.list"))["items"]) == 1
+        undo = (await chat.call("history.remove", index=0))["undo"]
         await chat.append(user([image(picture(2, 5 * MIB))]))
-        assert len((await chat.call("trash.list"))["items"]) == 1
-        await chat.append(user([image(picture(3, 3 * MIB))]))
-        assert (await chat.call("trash.list"))["items"] == []
         with refused("quota"):
-            await chat.append(user([image(picture(4, 6 * MIB))]))
-        history = await chat.history()
-        assert history[1:] == [
-            user([image(picture(2, 5 * MIB))]),
-            user([image(picture(3, 3 * MIB))]),
+            await chat.append(user([image(picture(3, 3 * MIB))]))
+        assert [item["undo"] for item in (await chat.call("trash.list"))["items"]] == [undo]
+        await chat.call("trash.empty")
+        await chat.append(user([image(picture(3, 3 * MIB))]))
+        assert (await chat.history())[1:] == [
+            user([image(picture(number, size * MIB))]) for number, size in ((2, 5), (3, 3))
         ]
     check_store(sandbox)

@@ -222,12 +222,7 @@ class Store:
                 # What may be forgotten goes first. Then the job gets a second chance, with chunks
                 # that fit into the small gaps that a full file has.
                 self._forget()
-                try:
-                    return self._attempts(job, small_chunks=True)
-                except (DiskFullError, QuotaError):
-                    if not self._forget(trash_too=True):
-                        raise
-                    return self._attempts(job, small_chunks=True)
+                return self._attempts(job, small_chunks=True)
 
     def _attempts(self, job: Callable[[Transaction], T], *, small_chunks: bool = False) -> T:
         while True:
@@ -267,18 +262,12 @@ class Store:
                 self.bell.ring()
             return result
 
-    def _forget(self, *, trash_too: bool = False) -> int:
-        """Free what may be forgotten when there is no room: old results and the journal.
-
-        ``trash_too``: the whole trash. Returns how many removals went from it.
-        """
+    def _forget(self) -> None:
+        """Free what may be forgotten when there is no room: old results and the journal."""
         from sidekeep.store import journal, operations, trash
 
-        gone = 0
-
         def forget(transaction: Transaction) -> None:
-            nonlocal gone
-            gone = trash.expire(transaction, everything=trash_too)
+            trash.expire(transaction)
             operations.expire(transaction, everything=True)
             journal.trim(transaction, keep=0)
 
@@ -289,8 +278,6 @@ class Store:
         with contextlib.suppress(DiskFullError, QuotaError):
             self._attempts(forget)
             self._attempts(settle)
-            return gone
-        return 0
 
     def _check_place(self) -> None:
         """Refuse to go on if the data file was removed or replaced by hand.
@@ -318,7 +305,7 @@ class Store:
         if self.max_size is not None and size >= self.max_size:
             raise QuotaError(
                 f"The store may use {self.max_size} bytes and has no room for this change.",
-                next="remove something, or raise max_size in Sidekeep's config.json",
+                next="remove something and empty the trash, or raise max_size in Sidekeep's config.json",
                 max=self.max_size,
                 used=self.used_bytes(),
             )

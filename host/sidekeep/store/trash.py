@@ -107,12 +107,12 @@ def drop(transaction: Transaction, number: int) -> None:
     transaction.delete(TRASH, NUMBER.pack(number))
 
 
-def expire(transaction: Transaction, now: float | None = None, *, everything: bool = False) -> int:
-    """Forget what is older than ``KEPT_SECONDS`` (or all); return how many rows went."""
+def expire(transaction: Transaction, now: float | None = None) -> int:
+    """Forget what is older than ``KEPT_SECONDS``; return how many rows went."""
     moment = time.time() if now is None else now
     old = []
     for key, row in transaction.rows(TRASH):
-        if not everything and _decode(row).time > moment - KEPT_SECONDS:
+        if _decode(row).time > moment - KEPT_SECONDS:
             break
         old.append(NUMBER.unpack(key)[0])
     for number in old:
