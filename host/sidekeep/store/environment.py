@@ -305,7 +305,7 @@ class Store:
         if self.max_size is not None and size >= self.max_size:
             raise QuotaError(
                 f"The store may use {self.max_size} bytes and has no room for this change.",
-                next="remove something and empty the trash, or raise max_size in Sidekeep's config.json",
+                next="empty the trash, remove something, or raise max_size in Sidekeep's config",
                 max=self.max_size,
                 used=self.used_bytes(),
             )
