@@ -135,18 +135,25 @@ def chunks(transaction: Transaction, name: bytes) -> Iterator[memoryview]:
 def text(transaction: Transaction, blob: Blob) -> Iterator[bytes]:
     """Yield the JSON text that the blob stands for, prefix included.
 
-    Pieces of at most 262,144 bytes. Those of a string end where a string may be cut.
+    Pieces of at most 262,144 bytes. Those of a string end where a string may be cut. The prefix
+    stands in the first piece: each piece may be a frame of its own.
     """
-    if blob.prefix:
-        yield blob.prefix
+    before = blob.prefix
     if blob.kind == KIND_BASE64:
+        size = BASE64_PIECE - (len(before) + 3) // 4 * 3
         for chunk in chunks(transaction, blob.hash):
-            for start in range(0, len(chunk), BASE64_PIECE):
-                yield binascii.b2a_base64(chunk[start : start + BASE64_PIECE], newline=False)
+            start = 0
+            while start < len(chunk):
+                yield before + binascii.b2a_base64(chunk[start : start + size], newline=False)
+                start += size
+                before, size = b"", BASE64_PIECE
         return
     for chunk in chunks(transaction, blob.hash):
         rest = chunk
         while rest:
-            place = safe_cut(rest, TEXT_PIECE)
-            yield bytes(rest[:place])
+            place = safe_cut(rest, TEXT_PIECE - len(before))
+            yield before + bytes(rest[:place])
             rest = rest[place:]
+            before = b""
+    if before:  # a data URL with nothing behind the comma
+        yield before
