@@ -31,6 +31,8 @@ import { Watchdog } from './watchdog.js';
 
 /** Milliseconds in which the relay of a worker that has to start says that it is there. */
 const GREETING = 5000;
+/** Milliseconds after the end of a port in which it shows whether the whole extension is gone. */
+const FAREWELL = 100;
 /** Ports that may end under a read before it is given up. */
 const LOSSES_LIMIT = 3;
 /** What happens when somebody looks at the page again. */
@@ -169,7 +171,7 @@ export class RelayLink {
   /** Sends what has not left, over a new port if there is none. */
   #flush() {
     clearTimeout(this.#idleTimer);
-    if (this.#ended) return;
+    if (this.#ended || this.#againTimer !== undefined) return;
     if (!this.#port && !this.#connect()) return;
     this.#watchdog.watch();
     if (!this.#greeted) return;
@@ -217,8 +219,6 @@ export class RelayLink {
 
   /** @returns {boolean} whether there is a port now */
   #connect() {
-    clearTimeout(this.#againTimer);
-    this.#againTimer = undefined;
     if (this.#lived && isOrphaned()) {
       this.#orphan();
       return false;
@@ -239,7 +239,7 @@ export class RelayLink {
         if (this.#port === port) this.#lost(extensionApi().runtime.lastError?.message ?? '');
       });
       this.#greetingTimer = setTimeout(() => {
-        port.disconnect();
+        this.#disconnect();
         this.#lost('');
       }, Math.min(GREETING, this.#options.timeout / 2));
     } catch (error) {
@@ -293,6 +293,17 @@ export class RelayLink {
       return;
     }
     for (const area of this.#events.areas) this.#missing.add(area);
+    // The port of an orphan ends before the browser says that it is one.
+    if (this.#open.size > 0) this.#againTimer = setTimeout(() => this.#afterLoss(), FAREWELL);
+    else this.#afterLoss();
+  }
+
+  #afterLoss() {
+    this.#againTimer = undefined;
+    if (this.#lived && isOrphaned()) {
+      this.#orphan();
+      return;
+    }
     const error = this.#greeted ? workerStopped() : noRelay();
     this.#reason = error;
     if (!this.#greeted) this.#backoff.failed();
@@ -303,7 +314,18 @@ export class RelayLink {
       const again = this.#greeted && !(call.mutates && call.exposed) && call.losses < LOSSES_LIMIT;
       if (!again) this.#finish(call, { error: call.gaveUp(error) });
     }
-    if (this.#open.size > 0) this.#againTimer = setTimeout(() => this.#flush(), 0);
+    if (this.#open.size > 0) this.#flush();
+  }
+
+  /** Ends the port; in an orphan that throws, and it has ended. */
+  #disconnect() {
+    const port = this.#port;
+    this.#port = null;
+    try {
+      port?.disconnect();
+    } catch (error) {
+      if (!isOrphaned()) throw error;
+    }
   }
 
   #orphan() {
@@ -322,8 +344,7 @@ export class RelayLink {
     clearTimeout(this.#greetingTimer);
     this.#watchdog.stop();
     for (const type of SHOWN) removeEventListener(type, this.#shown, true);
-    this.#port?.disconnect();
-    this.#port = null;
+    this.#disconnect();
     this.#status.set('closed', reason);
     for (const call of [...this.#open.values()]) this.#finish(call, { error: call.gaveUp(error) });
   }
@@ -343,8 +364,7 @@ export class RelayLink {
     clearTimeout(this.#idleTimer);
     if (!this.#port || this.#open.size > 0 || this.#events.areas.length > 0) return;
     this.#idleTimer = setTimeout(() => {
-      this.#port?.disconnect();
-      this.#port = null;
+      this.#disconnect();
       this.#status.set('idle', null);
     }, this.#options.idle);
   }

@@ -280,7 +280,8 @@ class Browser:
 
     async def close(self) -> None:
         """Close the browser; a worker that was stopped would keep Playwright waiting for it."""
-        await self.wake_worker()
+        if not self._home.is_closed():  # a reload of the extension closes it
+            await self.wake_worker()
         await self.context.close()
 
 

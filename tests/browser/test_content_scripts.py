@@ -394,7 +394,7 @@ async def test_an_orphan_says_so_once_and_stops(
             call.then(() => settled.push('value'), ({ kind }) => settled.push(kind));
           }
           setInterval(() => keep.storage.local.get('a').catch(({ kind }) => polled.push(kind)), 100); void 0""")
-        await page.evaluate("chrome.runtime.reload()")
+        await page.evaluate("void setTimeout(() => chrome.runtime.reload(), 50)")
         await asyncio.sleep(2)
         before = await content.evaluate("attempts")
         await asyncio.sleep(SECONDS_OF_AN_ORPHAN)
