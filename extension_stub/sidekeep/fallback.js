@@ -175,7 +175,8 @@ export class Fallback {
     try {
       if (this.#mode === 'unknown' || this.#unsure) await this.#find();
       while (this.#queued.length > 0 && this.#mode === 'browser') {
-        await throughGate('shared', () => this.#serveBatch());
+        // A lock of the incognito side would hold nobody up.
+        await (this.#incognito ? this.#serveBatch() : throughGate('shared', () => this.#serveBatch()));
       }
     } catch (error) {
       this.#giveUp([...this.#queued.splice(0), ...this.#waiting], fromBrowser(error));

@@ -42,8 +42,9 @@ const AT_ONCE = 16;
 const BYTES_AT_ONCE = 4_194_304;
 /** How often an item is sent before it is said that the host does not keep it. */
 const ATTEMPTS = 4;
-/** How often noted keys are copied with the gate open. */
+/** How often noted keys are copied with the gate open, and then with the gate closed. */
 const OPEN_ROUNDS = 8;
+const CLOSED_ROUNDS = 3;
 
 export class Move {
   #call;
@@ -111,7 +112,8 @@ export class Move {
   async #finish(place, done, closed) {
     let now = place;
     let copied = done;
-    for (;;) {
+    // Who writes though the gate is closed is told in time by the mark; the rest is tidied (see below).
+    for (let round = 1; round <= CLOSED_ROUNDS; round += 1) {
       const again = await this.#notes(copied);
       if (again.length === 0) break;
       if (!closed) return again;
@@ -147,10 +149,10 @@ export class Move {
   /** @param {Moved} moved */
   async #tidy({ left, ...moved }) {
     const local = realArea('local');
-    // Locks do not reach the incognito side of a split extension: it may have been late.
+    // Locks do not reach the incognito side of a split extension: it may have written up to the mark.
     for (const area of areas()) {
       for (const key of (await readNotes(area)).keys()) {
-        if (await this.#isOlder(area, key, moved.seq[area] ?? 0)) await this.#copy(area, key);
+        await this.#copyLate(area, key, moved.seq[area] ?? 0);
         await forgetNotes(area, [key]);
       }
     }
@@ -159,16 +161,22 @@ export class Move {
   }
 
   /**
+   * Gives the host a value that was written before the mark and noted after all notes were read, unless it
+   * has a newer one by now.
    * @param {AreaName} area
    * @param {string} key
-   * @param {number} seq
-   * @returns {Promise<boolean>} whether what the host has is not newer
+   * @param {number} seq what the host had done last before the mark
    */
-  async #isOlder(area, key, seq) {
-    const { revision } = await this.#hosted(area, key);
-    if (revision > seq) return false;
-    this.#copied[area].set(key, revision);
-    return true;
+  async #copyLate(area, key, seq) {
+    const { items, measure } = await itemOf(area, key);
+    const { value, revision } = await this.#hosted(area, key);
+    if (revision > seq || same(value, items[key])) return;
+    try {
+      if (Object.hasOwn(items, key)) await this.#set(area, items, { [key]: revision }, measure);
+      else await this.#call('storage.remove', { area, keys: [key] });
+    } catch (error) {
+      if (!(error instanceof SidekeepError) || error.kind !== 'conflict') throw error;
+    }
   }
 
   /**

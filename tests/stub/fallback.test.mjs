@@ -362,6 +362,54 @@ test('the incognito side serves itself from the real areas, moves nothing, and l
   assert.deepEqual(await hidden.storage.local.get('late'), { late });
 });
 
+test('what the incognito side writes while the data moves is there, at whatever moment it is written', async () => {
+  for (let round = 0; round < 15; round += 1) {
+    const { world, items } = oldProfile();
+    live(world).installed = true;
+    globalThis.chrome.extension.inIncognitoContext = true;
+    const hidden = here().storage.local;
+    await hidden.get('count');
+    globalThis.chrome.extension.inIncognitoContext = false;
+    const model = { ...items };
+    let moved = false;
+    const moving = here().retry().then(() => (moved = true));
+    for (let n = 0; n < round; n += 1) await new Promise((done) => setImmediate(done));
+    for (let n = 1; !moved || n < 4; n += 1) {
+      if (n % 3 === 0) await hidden.remove('count');
+      else await hidden.set({ count: n, [`new${n % 2}`]: n });
+      if (n % 3 === 0) delete model.count;
+      else Object.assign(model, { count: n, [`new${n % 2}`]: n });
+      for (let pause = 0; pause < round % 7; pause += 1) await new Promise((done) => setImmediate(done));
+    }
+    await moving;
+    assert.deepEqual(world.store.plain(), model, `round ${round}`);
+    await life.end();
+  }
+});
+
+test('connecting asks nothing, opens nothing and listens to nothing', async () => {
+  live(oldProfile().world);
+  const keep = here();
+  keep.status();
+  keep.storage.local.onChanged.hasListeners();
+  await sleep(5);
+  assert.deepEqual([life.asked, life.browser.opened, life.areas.local.onChanged.count()], [[], 0, 0]);
+  await keep.close();
+  assert.deepEqual(life.asked, []);
+  await assert.rejects(keep.storage.local.get('count'), { kind: 'unavailable', message: /closed/ });
+});
+
+test('a listener that is taken off leaves nothing that could start a worker', async () => {
+  live(oldProfile().world);
+  const { local } = here().storage;
+  const listener = () => {};
+  local.onChanged.addListener(listener);
+  assert.equal(life.areas.local.onChanged.count(), 1, 'in the turn in which it was added');
+  await local.get('count');
+  local.onChanged.removeListener(listener);
+  assert.deepEqual([life.areas.local.onChanged.count(), life.areas.session.onChanged.count()], [0, 0]);
+});
+
 test('the fallback is one of two words', () => {
   assert.throws(() => connect({ fallback: 'chrome' }), TypeError);
   assert.equal(connect().status().fallback, null);
