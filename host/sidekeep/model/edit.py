@@ -5,13 +5,14 @@ Every change of a list goes through an ``Edit``, so that none forgets one of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sidekeep.model import rows, words
 from sidekeep.model.keys import BODY, INDEX
 from sidekeep.store import documents, lists, trash
 from sidekeep.store.journal import ABSENT, LIST, AnyChange, Splice
 from sidekeep.store.lists import Entry, StoredList
+from sidekeep.store.records import Record
 from sidekeep.store.rope import Value
 from sidekeep.store.transaction import Transaction
 from sidekeep.store.trash import Gone, Part
@@ -35,10 +36,12 @@ class Edit:
         inserted: Sequence[tuple[int, int]],
         *,
         before: int = LIST,
+        known: Mapping[int, Record] | None = None,
     ) -> None:
         """Put ``inserted`` (pairs of id and record) in place of ``removed``, which begin at ``at``.
 
-        What is removed and not inserted again goes to the trash. References: see ``lists``.
+        What is removed and not inserted again goes to the trash. References, and ``known``: see
+        ``lists``.
         """
         if not removed and not inserted and before == LIST:
             return
@@ -46,7 +49,7 @@ class Edit:
         gone = [entry for entry in removed if entry.id not in kept]
         if gone:
             self._discard(target, at, removed, gone)
-        self._add(target.splice(at, removed, inserted, self.revision, before))
+        self._add(target.splice(at, removed, inserted, self.revision, before, known))
 
     def drop(self, target: StoredList, after: int = ABSENT) -> None:
         """Remove a whole list."""

@@ -26,6 +26,7 @@ from sidekeep.model.views import add, facts_in, open_list, opened
 from sidekeep.store import records
 from sidekeep.store.founding import live_word
 from sidekeep.store.lists import Entry, StoredList
+from sidekeep.store.records import Record
 from sidekeep.store.transaction import Transaction
 from sidekeep.text.names import automatic_name, cut_name
 
@@ -60,7 +61,7 @@ def save(edit: Edit, session: str | None, name: str | None, prefixes: Sequence[s
             "id": chosen,
             "name": cut_name(name) if name is not None else _name_of(transaction, body, prefixes),
             "pinned": False,
-            "textDigest": digest(facts_in(transaction, body)),
+            "textDigest": _digest_of(transaction, copied),
         },
     )
     return chosen
@@ -70,8 +71,13 @@ class _Copied(NamedTuple):
     """What a copy changed: how many entries went, the records that came, whether at the end."""
 
     removed: int
-    inserted: list[int]
+    inserted: list[Record]
     at_end: bool
+
+
+def _digest_of(transaction: Transaction, copied: _Copied, before: str = "") -> str:
+    """Return the digest ``before`` with that of what came added."""
+    return digest((facts_of(transaction, record) for record in copied.inserted), before)
 
 
 def _digest_after(transaction: Transaction, row: Row, body: StoredList, copied: _Copied) -> str:
@@ -81,8 +87,7 @@ def _digest_after(transaction: Transaction, row: Row, body: StoredList, copied: 
     before = fields.get("textDigest")
     if copied.removed or not copied.at_end or not isinstance(before, str):
         return digest(facts_in(transaction, body))
-    added = (facts_of(transaction, records.read(transaction, one)) for one in copied.inserted)
-    return digest(added, before)
+    return _digest_of(transaction, copied, before)
 
 
 def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, _Copied]:
@@ -99,11 +104,10 @@ def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, _Copied
     while end < most - start and _is_same(transaction, old[-1 - end], new[-1 - end]):
         end += 1
     pairs = [(entry.id, entry.record) for entry in new[start : len(new) - end]]
-    for _, record in pairs:
-        records.refer(transaction, record, references=2)
+    known = {number: records.refer(transaction, number, references=2) for _, number in pairs}
     removed = old[start : len(old) - end]
-    edit.splice(target, start, removed, pairs, before=before)
-    return target, _Copied(len(removed), [record for _, record in pairs], not end)
+    edit.splice(target, start, removed, pairs, before=before, known=known)
+    return target, _Copied(len(removed), list(known.values()), not end)
 
 
 def _is_same(transaction: Transaction, one: Entry, two: Entry) -> bool:

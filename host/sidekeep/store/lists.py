@@ -19,7 +19,7 @@ with its positions is marked, and its entries are then looked for one by one ins
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from sidekeep.store import documents, records
 from sidekeep.store.holders import Tally
 from sidekeep.store.journal import ABSENT, LIST, Splice
 from sidekeep.store.layout import DOCUMENT, DOCUMENTS, ENTRIES, ENTRY, ENTRY_KEY, row_key
+from sidekeep.store.records import Record
 from sidekeep.store.sealed import seal, unseal
 from sidekeep.store.transaction import Transaction, damaged
 
@@ -154,10 +155,12 @@ class StoredList:
         inserted: Sequence[tuple[int, int]],
         revision: int,
         before: int = LIST,
+        known: Mapping[int, Record] | None = None,
     ) -> Splice:
         """Put ``inserted`` (pairs of id and record) in place of ``removed``, which begin at ``at``.
 
-        ``before``: what the key held, if the list was made just now.
+        ``before``: what the key held, if the list was made just now. ``known``: records that were
+        read already (see ``records.refer``).
         """
         transaction = self._transaction
         header = self.header
@@ -184,7 +187,7 @@ class StoredList:
         if at + len(removed) == length_before and len(inserted) < len(removed):
             last = next(self.entries_back(), None)
             header.last_position = last.position if last else 0
-        grown = self._weigh(tally, removed, inserted)
+        grown = self._weigh(tally, removed, inserted, known or {})
         commas = max(header.length - 1, 0) - max(length_before - 1, 0)
         self._resize(bytes_before + grown + commas)
         self.revision = revision
@@ -198,12 +201,13 @@ class StoredList:
         tally: Tally | None,
         removed: Sequence[Entry],
         inserted: Sequence[tuple[int, int]],
+        known: Mapping[int, Record],
     ) -> int:
         """Count what came and went; return how many bytes the entries grew by."""
         grown = 0
         # What comes is counted first, so that a picture in both is never without a holder.
         for _, number in inserted:
-            record = records.read(self._transaction, number)
+            record = known.get(number) or records.read(self._transaction, number)
             grown += record.size
             if tally is not None:
                 tally.add(record)
@@ -285,7 +289,7 @@ class StoredList:
         tally = Tally(transaction, header.number, self.key) if header.counted else None
         for entry in old:
             transaction.delete(ENTRIES, ENTRY_KEY.pack(header.number, entry.position))
-        self._weigh(tally, old, [])
+        self._weigh(tally, old, [], {})
         self._settle(tally)
         transaction.delete(DOCUMENTS, row_key(self.key))
         transaction.head.items -= 1

@@ -145,10 +145,12 @@ def are_equal(transaction: Transaction, one: int, two: int) -> bool:
     return first.form == second.form and first.body == second.body
 
 
-def refer(transaction: Transaction, number: int, references: int = 1) -> None:
-    """Add references to a record."""
+def refer(transaction: Transaction, number: int, references: int = 1) -> Record:
+    """Add references to a record; return it, of which ``pieces`` and ``size`` stay valid."""
     record = read(transaction, number)
+    _ = record.pieces  # copied out of the file's memory, which the write below takes away
     _counted(transaction, number, record, record.references + references)
+    return record
 
 
 def release(transaction: Transaction, number: int) -> None:
