@@ -18,15 +18,14 @@
  *   notes all its changes, and looks again after each call whether the data was still there.
  */
 
-import { Backoff } from './backoff.js';
 import { isIncognito } from './browser.js';
 import { SidekeepError } from './errors.js';
-import { Move } from './move.js';
 import { fromBrowser, isMoved, readState, throughGate } from './move_state.js';
+import { Mover } from './mover.js';
 import { serveAll, serveUnlocked } from './real_batch.js';
 import { SERVED } from './real_calls.js';
 import { HandOver, RealEvents } from './real_events.js';
-import { convertItems, Measure } from './values.js';
+import { Measure } from './values.js';
 import { Waiting } from './waiting.js';
 
 /** @typedef {import('./area.js').Carrier} Carrier */
@@ -50,7 +49,7 @@ export class Fallback {
   /** @type {'unknown' | 'browser' | 'host'} where the data is */
   #mode = 'unknown';
   #real;
-  #backoff = new Backoff();
+  #mover;
   #next = 0;
   /** @type {Waiting[]} for the real areas */
   #queued = [];
@@ -58,12 +57,6 @@ export class Fallback {
   #waiting = new Set();
   /** @type {Promise<void> | null} */
   #serving = null;
-  /** @type {Promise<void> | null} */
-  #moving = null;
-  /** whether the host answered to that */
-  #reached = false;
-  /** @type {SidekeepError | null} why the last attempt to move failed */
-  #failure = null;
   #closed = false;
   /** whether locks do not reach the contexts that move the data */
   #incognito = false;
@@ -79,6 +72,14 @@ export class Fallback {
       (area, changes) => context.events.tell(area, changes),
       (mark) => this.#heardMark(mark),
     );
+    this.#mover = new Mover(context.calls, {
+      moving: (done, of) => this.#mode === 'browser' && this.#tellStatus('moving', { done, of }),
+      moved: (mark) => this.#moved(mark),
+      failed: (error, reached) => {
+        if (reached && this.#mode === 'browser') this.#tellStatus('failed', { error });
+        this.#giveUp([...this.#waiting], error);
+      },
+    });
     context.calls.pause();
     this.#tellStatus('waiting');
   }
@@ -138,10 +139,8 @@ export class Fallback {
    */
   async retry() {
     await this.#look();
-    if (this.#moving) await this.#moving.catch(() => {}); // it may have begun before the host was there
-    this.#backoff.reset();
-    this.#context.calls.retry();
-    if (this.#mode === 'browser' && !this.#incognito) await this.#reach();
+    await this.#mover.retry();
+    if (this.#mode === 'browser' && !this.#incognito) await this.#mover.reach();
   }
 
   /** Takes no more calls, and waits for those of the real areas. */
@@ -208,7 +207,7 @@ export class Fallback {
       this.#moved(state);
       return;
     }
-    this.#attempt();
+    if (!this.#incognito && !this.#closed) this.#mover.attempt();
     const batch = this.#queued.splice(0);
     if (!this.#incognito) {
       await serveAll(batch, state !== null);
@@ -260,7 +259,7 @@ export class Fallback {
 
   #whyLate() {
     const next = 'Try again in a moment.';
-    if (this.#reached) return new SidekeepError('busy', 'The data is still being moved to the host.', { next });
+    if (this.#mover.reached) return new SidekeepError('busy', 'The data is still being moved to the host.', { next });
     return new SidekeepError('unavailable', 'The host did not answer.', { next });
   }
 
@@ -270,64 +269,11 @@ export class Fallback {
       this.#giveUp([...this.#waiting], new SidekeepError('unavailable', 'The data is not with the host yet.', {
         next: 'Use the extension in a window that is not private first.',
       }));
-    } else if (this.#failure && this.#backoff.wait > 0) {
-      this.#giveUp([...this.#waiting], this.#failure);
+    } else if (this.#mover.refusal) {
+      this.#giveUp([...this.#waiting], this.#mover.refusal);
     } else {
-      this.#reach().catch(() => {}); // the calls say it
+      this.#mover.reach().catch(() => {}); // the calls say it
     }
-  }
-
-  /** Makes an attempt to reach the host, if its time has come. */
-  #attempt() {
-    if (this.#incognito || this.#moving || this.#closed || this.#backoff.wait > 0) return;
-    this.#reach().catch(() => {}); // the status says it
-  }
-
-  /** @returns {Promise<void>} fulfilled when the data is with the host */
-  #reach() {
-    this.#moving ??= this.#move();
-    return this.#moving;
-  }
-
-  async #move() {
-    const { calls } = this.#context;
-    let release = () => {};
-    try {
-      await calls.call('host.ping', {}, new Measure(), null);
-      this.#reached = true;
-      release = calls.hold();
-      if (this.#mode === 'browser') this.#tellStatus('moving');
-      this.#moved(await new Move(
-        (method, params, measure) => this.#callHost(method, params, measure),
-        (done, of) => this.#mode === 'browser' && this.#tellStatus('moving', done, of),
-      ).run());
-      this.#backoff.reset();
-      this.#failure = null;
-    } catch (thrown) {
-      const error = fromBrowser(thrown);
-      if (this.#reached) {
-        this.#backoff.failed();
-        this.#failure = error;
-        if (this.#mode === 'browser') this.#tellStatus('failed');
-      }
-      this.#giveUp([...this.#waiting], error);
-      throw error;
-    } finally {
-      release();
-      this.#reached = false;
-      this.#moving = null;
-    }
-  }
-
-  /**
-   * @param {string} method
-   * @param {object} params
-   * @param {Measure} [measure]
-   */
-  #callHost(method, params, measure) {
-    if (measure) return this.#context.calls.call(method, params, measure, null);
-    const whole = new Measure();
-    return this.#context.calls.call(method, convertItems(params, whole), whole, null);
   }
 
   /**
@@ -343,7 +289,7 @@ export class Fallback {
     this.#waiting.clear();
     for (const call of calls) call.forward(this.#context.calls);
     this.#handOver = new HandOver(this.#real, mark, (told) => this.#listenToHost(told ? mark : null));
-    if (mark.left && !this.#moving && !this.#incognito) this.#reach().catch(() => {}); // the next start goes on
+    if (mark.left && !this.#incognito) this.#mover.reach().catch(() => {}); // the next start goes on
   }
 
   /**
@@ -381,13 +327,11 @@ export class Fallback {
 
   /**
    * @param {FallbackStatus['state']} state
-   * @param {number} [done]
-   * @param {number} [of]
+   * @param {{done?: number, of?: number, error?: SidekeepError}} [more]
    */
-  #tellStatus(state, done = 0, of = 0) {
-    const reason = state === 'failed' ? this.#failure : null;
+  #tellStatus(state, { done = 0, of = 0, error } = {}) {
     const serves = this.#mode === 'unknown' ? null : this.#mode;
-    const told = { serves, state, done, of, reason: reason?.message ?? null, next: reason?.next ?? null };
+    const told = { serves, state, done, of, reason: error?.message ?? null, next: error?.next ?? null };
     this.#context.status.fellBack(Object.freeze(told));
   }
 }
