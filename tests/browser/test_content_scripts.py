@@ -172,7 +172,10 @@ async def test_the_session_area_is_refused_until_it_is_opened(
         ours = await content.outcome(f"keep.{call}")
         assert (real[2], ours[2]) == (_REFUSED, _REFUSED)
         assert ours[:2] == ["SidekeepError", "forbidden"]
-    called = "new Promise((done) => storage.session.get((...args) => done([args, chrome.runtime.lastError?.message])))"
+    called = """new Promise((done) => {
+      const seen = (...args) => done([args, chrome.runtime.lastError?.message]);
+      storage.session.get(seen);
+    })"""
     assert await content.evaluate(called.replace("storage", "keep.storage")) == [[], _REFUSED]
     await _open(relaying, "session", True)
     await content.evaluate(
@@ -203,7 +206,8 @@ async def test_a_local_area_that_is_closed_is_refused_and_tells_nothing(
     relaying: Browser, content: Content
 ) -> None:
     await content.evaluate("""globalThis.heard = [];
-      keep.storage.onChanged.addListener((changes, area) => heard.push([area, Object.keys(changes).join()]));
+      const hear = (changes, area) => heard.push([area, Object.keys(changes).join()]);
+      keep.storage.onChanged.addListener(hear);
       keep.storage.local.set({ open: 1 })""")
     await _open(relaying, "local", False)
     worker = await relaying.wake_worker()
@@ -314,9 +318,13 @@ async def _token(content: Content) -> str:
 async def test_calls_in_flight_when_the_worker_stops_settle(
     relaying: Browser, content: Content
 ) -> None:
-    await content.evaluate("""globalThis.work = Promise.allSettled(Array.from({ length: 40 }, (_, index) =>
-      index % 2 ? keep.storage.local.get('n') : keep.storage.local.set({ n: 'x'.repeat(100_000) + index })))
-      .then((all) => all.map(({ reason }) => reason?.kind ?? 'value')); void 0""")
+    await content.evaluate("""{
+      const { local } = keep.storage;
+      const call = (_, index) =>
+        index % 2 ? local.get('n') : local.set({ n: 'x'.repeat(100_000) + index });
+      globalThis.work = Promise.allSettled(Array.from({ length: 40 }, call))
+      .then((all) => all.map(({ reason }) => reason?.kind ?? 'value'));
+    } void 0""")
     await relaying.stop_worker()
     kinds = await asyncio.wait_for(content.evaluate("work"), 15)
     assert len(kinds) == 40
@@ -340,9 +348,11 @@ async def test_a_page_script_cannot_reach_it(content: Content) -> None:
     url = await content.evaluate("chrome.runtime.getURL('sidekeep/content.js')")
     reached = await content.page.evaluate(
         """async (url) => {
-          const reached = { keep: typeof keep, connect: typeof globalThis.chrome?.runtime?.connect };
+          const connect = typeof globalThis.chrome?.runtime?.connect;
+          const reached = { keep: typeof keep, connect };
           const { connectContent } = await import(url);
-          reached.call = await connectContent().storage.local.get().then(() => 'answered', ({ kind }) => kind);
+          const call = connectContent().storage.local.get();
+          reached.call = await call.then(() => 'answered', ({ kind }) => kind);
           return reached;
         }""",
         url,
@@ -353,7 +363,8 @@ async def test_a_page_script_cannot_reach_it(content: Content) -> None:
 async def test_a_library_can_be_handed_the_stub(content: Content) -> None:
     assert await content.evaluate("""(async () => {
       globalThis.chrome = keep.asChrome();
-      const changed = new Promise((done) => chrome.storage.onChanged.addListener((_, area) => done(area)));
+      const { onChanged } = chrome.storage;
+      const changed = new Promise((done) => onChanged.addListener((_, area) => done(area)));
       await chrome.storage.local.set({ library: 1 });
       return [await chrome.storage.local.get(), await changed, chrome.runtime.id.length];
     })()""") == [{"library": 1}, "local", 32]
@@ -367,7 +378,8 @@ async def test_a_worker_without_relay_is_said_in_words_and_not_asked_again_and_a
       const before = attempts;
       const kinds = [];
       for (let left = 50; left > 0; left -= 1) {
-        await other.storage.local.set({ a: 1 }).catch(({ kind, message, next }) => kinds.push([kind, message, next].join()));
+        const note = ({ kind, message, next }) => kinds.push([kind, message, next].join());
+        await other.storage.local.set({ a: 1 }).catch(note);
         await new Promise((done) => setTimeout(done, 20));
       }
       return [[...new Set(kinds)], kinds.length, attempts - before];
@@ -390,10 +402,12 @@ async def test_an_orphan_says_so_once_and_stops(
           keep.storage.local.set({ a: 1 })""")
         page = await browser.page(connect=False)
         await content.evaluate("""for (let index = 0; index < 10; index += 1) {
-            const call = index % 2 ? keep.storage.local.get('a') : keep.storage.local.set({ a: 'x'.repeat(20_000_000) });
+            const { local } = keep.storage;
+            const call = index % 2 ? local.get('a') : local.set({ a: 'x'.repeat(20_000_000) });
             call.then(() => settled.push('value'), ({ kind }) => settled.push(kind));
           }
-          setInterval(() => keep.storage.local.get('a').catch(({ kind }) => polled.push(kind)), 100); void 0""")
+          const poll = () => keep.storage.local.get('a').catch(({ kind }) => polled.push(kind));
+          setInterval(poll, 100); void 0""")
         await page.evaluate("void setTimeout(() => chrome.runtime.reload(), 50)")
         await asyncio.sleep(2)
         before = await content.evaluate("attempts")

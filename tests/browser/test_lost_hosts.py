@@ -15,6 +15,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 SECONDS_TO_REPLACE_A_HOST = 2.0
 """What the stub promises for a host that was killed (and is installed and well)."""
 
+MINUTE = 60
+ATTEMPTS_IN_A_MINUTE = 10
+"""A missing host is tried less often than this, however often it is called."""
+
 # Makes a call and says how it ended and after how many milliseconds.
 _CALL = """
 async ({ host, timeout, close }) => {
@@ -207,3 +211,40 @@ async def test_a_closed_link_leaves_no_host_behind(browser: Browser) -> None:
     assert pid in browser.installation.hosts()
     await page.evaluate("keep.close()")
     await browser.host_ended(pid)
+
+
+async def test_a_missing_host_is_tried_seldom_and_at_once_when_a_person_asks(
+    browser: Browser,
+) -> None:
+    page = await browser.page(connect=False)
+    host = "org.sidekeep.resting"
+    browser.installation.manifest(host).unlink(missing_ok=True)
+    await page.evaluate(
+        """async (host) => {
+          globalThis.attempts = 0;
+          const connectNative = chrome.runtime.connectNative.bind(chrome.runtime);
+          chrome.runtime.connectNative = (name) => {
+            attempts += 1;
+            return connectNative(name);
+          };
+          const { connect } = await import('/sidekeep/index.js');
+          globalThis.kinds = new Set();
+          globalThis.resting = connect({ host });
+          const { local } = resting.storage;
+          local.onChanged.addListener(() => {});
+          const refused = ({ kind }) => kinds.add(kind);
+          const call = () => local.get('a').then(() => kinds.add('value'), refused);
+          setInterval(call, 50);
+        }""",
+        host,
+    )
+    await asyncio.sleep(MINUTE)
+    assert await page.evaluate("[...kinds]") == ["unavailable"]
+    attempts = await page.evaluate("attempts")
+    assert 1 < attempts < ATTEMPTS_IN_A_MINUTE
+    assert await page.evaluate("resting.status().state") in {"resting", "connecting"}
+    browser.installation.register(host, browser.installation.launcher)
+    state = await page.evaluate("resting.retry().then(({ state }) => state)")
+    assert state == "connected"
+    assert await page.evaluate("attempts") <= attempts + 2
+    await page.evaluate("resting.close()")
