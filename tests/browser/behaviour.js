@@ -287,7 +287,9 @@ async ({ storage: owner, area: name }) => {
   let log = [];
   const change = async () => {
     await area.set({ k: Math.random() });
-    await pause(40);
+    await area.getKeys();
+    await pause(50);
+    await area.getKeys(); // after what a listener did
     const heard = log;
     log = [];
     return heard;

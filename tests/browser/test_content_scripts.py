@@ -374,7 +374,7 @@ async def test_a_worker_without_relay_is_said_in_words_and_not_asked_again_and_a
     content: Content,
 ) -> None:
     kinds = await content.evaluate("""(async () => {
-      const other = connectContent({ name: 'nobody', timeout: 200 });
+      const other = connectContent({ name: 'nobody', timeout: 1000 });
       const before = attempts;
       const kinds = [];
       for (let left = 50; left > 0; left -= 1) {

@@ -1,0 +1,196 @@
+/** The relay in the worker, and the link of a content script to it. */
+
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+
+import { connectContent } from '../../extension_stub/sidekeep/content.js';
+import { connect } from '../../extension_stub/sidekeep/index.js';
+import { relay } from '../../extension_stub/sidekeep/relay.js';
+import { fakeBrowser } from './fake_host.mjs';
+import { fakeDatabase, fakePorts, portPair } from './fake_ports.mjs';
+
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+const CLOSED = { name: 'SidekeepError', kind: 'forbidden', message: 'Access to storage is not allowed from this context.' };
+let ended = [];
+
+/** A worker that relays, and a content script; both live in this process. */
+function start({ script, options, content: contentOptions, relaying = true } = {}) {
+  const browser = fakeBrowser({ script: script ?? (() => ({})) });
+  const levels = fakeDatabase();
+  const ports = fakePorts('fake');
+  globalThis.addEventListener ??= () => {};
+  globalThis.removeEventListener ??= () => {};
+  const keep = connect({ timeout: 1000 });
+  const relayed = relaying ? relay(keep, options) : null;
+  const content = connectContent(contentOptions);
+  ended.push(async () => {
+    content.close();
+    relayed?.close();
+    await keep.close();
+  });
+  return { browser, levels, ports, keep, relayed, content, local: content.storage.local, session: content.storage.session };
+}
+
+afterEach(async () => {
+  for (const end of ended.splice(0)) await end();
+  delete globalThis.indexedDB;
+});
+
+test('calls of a content script come to the host, in order, and answers come back', async () => {
+  const { browser, keep, local } = start();
+  local.set({ a: 1, date: new Date() });
+  local.set({ a: 2 });
+  const got = local.get({ a: 0, none: [1] });
+  local.remove('a');
+  assert.deepEqual(await got, { a: 2, none: [1] });
+  assert.deepEqual(await local.getKeys(), ['date']);
+  assert.equal(await local.getBytesInUse('date'), 6);
+  assert.deepEqual(await keep.storage.local.get(), { date: {} });
+  assert.deepEqual(await new Promise((done) => local.get('date', done)), { date: {} });
+  assert.throws(() => local.get(5), TypeError);
+  browser.assertSound();
+});
+
+test('what the host refuses is refused here, with kind, code and what to do', async () => {
+  const answer = ({ method }) =>
+    method === 'storage.set'
+      ? { error: { code: -32007, message: 'No room.', data: { kind: 'diskFull', next: 'Free some.', used: 5 } } }
+      : undefined;
+  const { local } = start({ script: () => ({ answer }) });
+  const error = await local.set({ a: 1 }).then(assert.fail, (reason) => reason);
+  assert.deepEqual([error.kind, error.code, error.message, error.next, error.data.used], ['diskFull', -32007, 'No room.', 'Free some.', 5]);
+});
+
+test('an area that is closed is refused, and opened and closed by setAccessLevel of a trusted context', async () => {
+  const { keep, local, session } = start();
+  for (const call of [() => session.get(), () => session.set({ a: 1 }), () => session.getKeys(), () => session.clear()]) {
+    await assert.rejects(call(), CLOSED);
+  }
+  await keep.storage.session.setAccessLevel({ accessLevel: 'TRUSTED_AND_UNTRUSTED_CONTEXTS' });
+  await session.set({ a: 1 });
+  await keep.storage.session.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' });
+  await assert.rejects(session.get('a'), CLOSED);
+  await keep.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' });
+  await assert.rejects(local.get('a'), CLOSED);
+});
+
+test('a content script cannot set a level', async () => {
+  const { levels, local, session } = start();
+  const open = { accessLevel: 'TRUSTED_AND_UNTRUSTED_CONTEXTS' };
+  await assert.rejects(local.setAccessLevel(open), { kind: 'forbidden', message: 'Context cannot set the storage access level' });
+  await assert.rejects(session.setAccessLevel(open), CLOSED);
+  assert.equal(levels.size, 0);
+});
+
+test('levels that cannot be read close both areas', async () => {
+  const { local } = start();
+  const { warn } = console;
+  console.warn = () => {};
+  delete globalThis.indexedDB;
+  await assert.rejects(local.get('a'), CLOSED);
+  console.warn = warn;
+});
+
+test('areas that the relay does not name are closed whatever their level', async () => {
+  const { keep, local, session } = start({ options: { areas: ['local'] } });
+  await keep.storage.session.setAccessLevel({ accessLevel: 'TRUSTED_AND_UNTRUSTED_CONTEXTS' });
+  await assert.rejects(session.get(), CLOSED);
+  assert.deepEqual(await local.get(), {});
+  assert.throws(() => relay(keep, { areas: ['sync'] }), TypeError);
+  assert.throws(() => relay(keep, { name: '' }), TypeError);
+});
+
+for (const [what, sender] of [
+  ['another extension', { id: 'other', tab: { id: 1 } }],
+  ['no tab', { id: 'fake' }],
+  ['a tab without id', { id: 'fake', tab: {} }],
+  ['nobody', undefined],
+]) {
+  test(`a port from ${what} is ended and not heard`, async () => {
+    const { browser, ports, relayed } = start();
+    const pair = portPair('sidekeep:relay', sender);
+    ports.onConnect.emit(pair.worker);
+    const heard = [];
+    pair.content.onMessage.addListener((message) => heard.push(message));
+    pair.worker.onMessage.emit([{ id: 1, method: 'storage.clear', params: { area: 'local' } }]);
+    await pause(20);
+    assert.equal(pair.worker.open, false);
+    assert.equal(relayed.bound, 0);
+    assert.deepEqual(heard, []);
+    assert.equal(browser.opened, 0);
+  });
+}
+
+test('methods that are not of the areas, and messages that are none, get nothing', async () => {
+  const { browser, ports } = start();
+  const pair = portPair('sidekeep:relay', ports.sender);
+  const heard = [];
+  pair.content.onMessage.addListener((message) => heard.push(message));
+  ports.onConnect.emit(pair.worker);
+  const area = { area: 'local' };
+  const calls = ['host.status', 'history.list', 'storage.watch', 'host.adopt', 5, undefined, 'constructor'];
+  pair.content.postMessage(calls.map((method, id) => ({ id, method, params: area })));
+  pair.content.postMessage([{ id: 100, method: 'storage.get' }, { id: 101, method: 'storage.get', params: null }]);
+  pair.content.postMessage([{ id: 102, method: 'storage.get', params: { area: 'managed' } }]);
+  for (const odd of [null, 5, 'text', [], [null], {}, [[]], { id: 'x' }, { listen: 'local' }, [{ listen: ['__proto__'] }]]) {
+    pair.content.postMessage(odd);
+  }
+  await pause(150);
+  const answers = heard.filter(({ id }) => id !== undefined);
+  assert.equal(answers.length, calls.length + 3);
+  for (const { error } of answers) assert.ok(['methodNotFound', 'forbidden'].includes(error.data.kind));
+  assert.equal(browser.opened, 0);
+});
+
+test('a worker without relay is said in words, and is not asked again at once', async () => {
+  const { ports, local } = start({ relaying: false });
+  await assert.rejects(local.set({ a: 1 }), { kind: 'unavailable', next: /relay\(keep\)/ });
+  for (let left = 20; left > 0; left -= 1) await assert.rejects(local.get('a'), { kind: 'unavailable' });
+  assert.ok(ports.pairs.length < 3);
+});
+
+test('a worker that listens to ports and has no relay is given up', async () => {
+  const { ports, local } = start({ relaying: false, content: { timeout: 1000 } });
+  ports.onConnect.addListener(() => {});
+  await assert.rejects(local.set({ a: 1 }), { kind: 'unavailable', next: /relay\(keep\)/ });
+});
+
+test('the worker stops: reads are asked again, a change that had left is unknown, the next call works', async () => {
+  let silent = true;
+  const answer = ({ method }) => (silent && method.startsWith('storage.') ? null : undefined);
+  const { ports, local } = start({ script: () => ({ answer }) });
+  const calls = [local.get('a'), local.set({ a: 1 }), local.getKeys()];
+  await pause(60);
+  silent = false;
+  ports.stop();
+  const settled = await Promise.allSettled(calls);
+  assert.deepEqual(settled.map(({ status, reason }) => reason?.kind ?? status), ['fulfilled', 'unknown', 'fulfilled']);
+  await local.set({ b: 2 });
+  assert.equal((await local.get('b')).b, 2);
+});
+
+test('an orphan rejects each call once and opens no port any more', async () => {
+  const { ports, content, local } = start({ script: () => ({ answer: ({ method }) => (method === 'storage.get' ? null : undefined) }) });
+  const calls = [local.get('a'), local.get('b')];
+  const set = local.set({ a: 1 });
+  await pause(60);
+  const opened = ports.pairs.length;
+  ports.stop(); // the id is still there when the port ends
+  setTimeout(() => delete chrome.runtime.id, 20);
+  for (const call of [...calls, set]) await assert.rejects(call, { kind: 'orphaned' });
+  for (let left = 10; left > 0; left -= 1) await assert.rejects(local.set({ a: 1 }), { kind: 'orphaned', next: /Reload/ });
+  assert.equal(ports.pairs.length, opened);
+  assert.equal(content.status().kind, 'orphaned');
+});
+
+test('closing refuses what is open and what comes', async () => {
+  const { content, local } = start({ script: () => ({ answer: ({ method }) => (method === 'storage.get' ? null : undefined) }) });
+  const call = local.get('a');
+  await pause(30);
+  content.close();
+  await assert.rejects(call, { kind: 'unavailable', message: /closed/ });
+  await assert.rejects(local.get('a'), { kind: 'unavailable', message: /closed/ });
+  assert.equal(content.status().state, 'closed');
+  assert.throws(() => connectContent({ timeout: 0 }), TypeError);
+  assert.throws(() => connectContent({ name: 5 }), TypeError);
+});
