@@ -31,6 +31,16 @@ export const REAL = Symbol.for('sidekeep.real');
  */
 
 /**
+ * @typedef {object} RelayPort a port between a content script and the worker
+ * @property {string} name
+ * @property {{id?: string, tab?: {id?: number}}} [sender]
+ * @property {(message: unknown) => void} postMessage
+ * @property {() => void} disconnect
+ * @property {EventTarget_<(message: any) => void>} onMessage
+ * @property {EventTarget_<(port: RelayPort) => void>} onDisconnect
+ */
+
+/**
  * @typedef {object} RealArea an area of the browser's own storage
  * @property {(keys: string | string[] | null) => Promise<Record<string, any>>} get
  * @property {(items: Record<string, unknown>) => Promise<void>} set

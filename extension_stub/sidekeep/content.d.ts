@@ -1,25 +1,10 @@
 /**
- * The types of the relay for content scripts: `relay.js` in the worker, `content.js` in the page.
+ * The types of the stub in a content script.
  */
 
-import type { AreaStorage, Keep, ListenerSet, Status } from './index.js';
+import type { AreaStorage, ListenerSet, Status } from './index.js';
 
-export interface RelayOptions {
-  /** The areas that content scripts can use at all; default both, as their access levels allow. */
-  areas?: ('local' | 'session')[];
-  /** The name of the ports; the same on both sides. */
-  name?: string;
-}
-
-export interface Relay {
-  /** How many content scripts are bound to it now. */
-  readonly bound: number;
-  /** Serves nobody any more. */
-  close(): void;
-}
-
-/** Serves the content scripts of this extension; to be called in the first turn of the worker. */
-export function relay(keep: Keep, options?: RelayOptions): Relay;
+export { SidekeepError } from './index.js';
 
 export interface ContentOptions {
   /** Milliseconds without an answer after which a call rejects; default 30,000. */

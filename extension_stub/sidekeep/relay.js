@@ -29,16 +29,7 @@ import { watcherOf } from './watcher.js';
 /** @typedef {import('./events.js').Changes} Changes */
 /** @typedef {import('./index.d.ts').Keep} Keep */
 /** @typedef {import('./place.js').Place} Place */
-
-/**
- * @typedef {object} RelayPort a port from a content script
- * @property {string} name
- * @property {{id?: string, tab?: {id?: number}}} [sender]
- * @property {(message: unknown) => void} postMessage
- * @property {() => void} disconnect
- * @property {import('./browser.js').EventTarget_<(message: any) => void>} onMessage
- * @property {import('./browser.js').EventTarget_<(port: RelayPort) => void>} onDisconnect
- */
+/** @typedef {import('./browser.js').RelayPort} RelayPort */
 
 const METHODS = new Set(
   ['get', 'set', 'remove', 'clear', 'getKeys', 'getBytesInUse', 'update'].map((name) => `storage.${name}`),
@@ -48,8 +39,8 @@ const METHODS = new Set(
  * Serves the content scripts of this extension. To be called in the first turn of the worker: a content
  * script that connects wakes it.
  * @param {Keep} keep
- * @param {import('./content.d.ts').RelayOptions} [options]
- * @returns {import('./content.d.ts').Relay}
+ * @param {import('./relay.d.ts').RelayOptions} [options]
+ * @returns {import('./relay.d.ts').Relay}
  * @throws {TypeError} if an option has the wrong type
  */
 export function relay(keep, options = {}) {

@@ -25,7 +25,7 @@ import { Watchdog } from './watchdog.js';
 
 /** @typedef {import('./events.js').AreaName} AreaName */
 /** @typedef {import('./place.js').Place} Place */
-/** @typedef {import('./relay.js').RelayPort} RelayPort */
+/** @typedef {import('./browser.js').RelayPort} RelayPort */
 /** @typedef {import('./call.js').Request} Request */
 /** @typedef {import('./channel.js').Outcome} Outcome */
 
