@@ -11,6 +11,7 @@
  * - A level that cannot be read is the stricter one: a failure rejects, and who asks refuses.
  */
 
+import { isEmbedded } from './browser.js';
 import { SidekeepError } from './errors.js';
 
 /** @typedef {import('./events.js').AreaName} AreaName */
@@ -31,9 +32,15 @@ const DEFAULTS = Object.freeze(
  * @param {AreaName} area
  * @param {AccessLevel} level
  * @returns {Promise<void>} fulfilled when every context goes by it
- * @throws {SidekeepError} `unavailable` if it cannot be kept
+ * @throws {SidekeepError} `unavailable` if it cannot be kept; `forbidden` in a page inside one of the web,
+ *   which has a database of its own
  */
 export async function setAccessLevel(area, level) {
+  if (isEmbedded()) {
+    throw new SidekeepError('forbidden', 'A page inside a page of the web cannot set the storage access level.', {
+      next: 'Set it in the worker, or in a page of the extension that stands by itself.',
+    });
+  }
   await withTable('readwrite', (table) => table.put(level, area));
 }
 

@@ -147,3 +147,13 @@ export function isOrphaned() {
   const scope = /** @type {{chrome?: ExtensionApi, browser?: ExtensionApi}} */ (globalThis);
   return !(scope.chrome?.runtime?.id ?? scope.browser?.runtime?.id);
 }
+
+/**
+ * Whether this page lies inside a page of somebody else. What the browser keeps for the extension's origin
+ * (locks, channels, databases) is then another one, or denied; its own storage areas are the same.
+ * @returns {boolean}
+ */
+export function isEmbedded() {
+  const { location } = /** @type {{location?: {origin: string, ancestorOrigins?: ArrayLike<string>}}} */ (globalThis);
+  return Array.from(location?.ancestorOrigins ?? []).some((origin) => origin !== location?.origin);
+}

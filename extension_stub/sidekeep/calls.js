@@ -310,6 +310,7 @@ export class Calls {
 
   /** @param {number} now */
   #giveUpLate(now) {
+    if (this.#link.leftAlone()) return;
     const late = [...this.#open.values()].filter((call) => this.#deadline(call) <= now);
     for (const call of late) this.#finish(call, { error: call.timedOut(this.#options.timeout) });
     this.#link.late(late);

@@ -12,7 +12,7 @@
  * - Tokens match `[A-Za-z0-9_-]{1,64}` (docs/protocol.md).
  */
 
-import { isIncognito, realStorage } from './browser.js';
+import { isEmbedded, isIncognito, realStorage } from './browser.js';
 import { SidekeepError } from './errors.js';
 
 /** @typedef {import('./browser.js').RealArea} RealArea */
@@ -87,8 +87,9 @@ async function sharedToken(area, key, what) {
     await area.set({ [key]: (await read(offerKey)) ?? newToken() });
     return read(key);
   };
-  // Locks do not reach from one side of the browser to its incognito side. So the incognito side
-  // only offers a token, which the other side takes, and gives that one time to have made another.
+  // Locks do not reach from one side of the browser to its incognito side, nor out of a page that lies in
+  // one of the web. So these only offer a token, which the other side takes, and give that one time to
+  // have made another.
   const offer = async () => {
     if ((await read(offerKey)) === null) await area.set({ [offerKey]: newToken() });
     await new Promise((done) => setTimeout(done, OFFER_WAIT));
@@ -98,7 +99,7 @@ async function sharedToken(area, key, what) {
     const found = await read(key);
     if (found !== null) return found;
     const locks = globalThis.navigator?.locks;
-    const made = locks ? await locks.request(key, make) : await make();
+    const made = isEmbedded() ? await offer() : locks ? await locks.request(key, make) : await make();
     if (made !== null) return made;
   } catch (error) {
     throw new SidekeepError(

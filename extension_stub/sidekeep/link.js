@@ -90,7 +90,7 @@ export class Link {
 
   /** @returns {SidekeepError | null} why calls are refused at present */
   get refusal() {
-    if (!this.#channel && this.#orphaned) return orphaned();
+    if (this.leftAlone()) return orphaned();
     return this.#backoff.wait > 0 ? this.#rest : null;
   }
 
@@ -117,6 +117,17 @@ export class Link {
     clearTimeout(this.#idleTimer);
     if (this.#channel) this.#channel.send(calls);
     else if (this.#reopenTimer === undefined) this.#connectAfterWait();
+  }
+
+  /**
+   * Whether the extension is gone; then what is open is told. The browser does not end the ports of an
+   * orphan, so this has to be asked.
+   * @returns {boolean}
+   */
+  leftAlone() {
+    if (!this.#orphaned) return false;
+    if (this.#channel) this.#lost({ cause: 'absent', error: orphaned() });
+    return true;
   }
 
   /** Notes that the host works. */

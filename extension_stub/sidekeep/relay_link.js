@@ -371,6 +371,7 @@ export class RelayLink {
 
   /** @param {number} now */
   #giveUpLate(now) {
+    if (this.#lived && isOrphaned()) this.#orphan();
     const late = [...this.#open.values()].filter((call) => call.since + this.#options.timeout <= now);
     for (const call of late) this.#finish(call, { error: call.timedOut(this.#options.timeout) });
   }

@@ -16,6 +16,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import CDPSession, Page, async_playwright
 
+from tests.harness.sidekeep_host import ORIGIN
+
 from .driver import EXTENSION, Browser, Installation, until
 from .probe import Server, fresh_profile
 
@@ -394,7 +396,59 @@ async def test_a_worker_without_relay_is_said_in_words_and_not_asked_again_and_a
     assert kinds[2] < 10
 
 
-async def test_an_orphan_says_so_once_and_stops(
+async def test_a_page_of_the_extension_that_outlives_it_says_so_once_and_stops(
+    installation: Installation, web: str, tmp_path: Path
+) -> None:
+    async with _started(installation, tmp_path) as browser:
+        page = await browser.context.new_page()
+        page.on("pageerror", lambda error: browser.faults.append(str(error)))
+        await page.goto(web)
+        await page.evaluate(
+            """(src) => {
+              const frame = Object.assign(document.createElement('iframe'), { src });
+              document.body.append(frame);
+            }""",
+            f"{ORIGIN}frame.html",
+        )
+        await until(lambda: len(page.frames) == 2, "the frame")
+        frame = page.frames[1]
+        await frame.wait_for_load_state()
+        await frame.evaluate("""async () => {
+          globalThis.settled = [];
+          globalThis.polled = [];
+          keep.storage.local.onChanged.addListener(() => {});
+          await keep.storage.local.set({ a: 1 });
+        }""")
+        worker = await browser.wake_worker()
+        assert await worker.evaluate("keep.storage.local.get('a')") == {"a": 1}, "one store"
+        other = await browser.page(connect=False)
+        await other.evaluate("void setTimeout(() => chrome.runtime.reload(), 100)")
+        await frame.evaluate("""() => {
+          const { local } = keep.storage;
+          for (let index = 0; index < 20; index += 1) {
+            const call = index % 2 ? local.get('a') : local.set({ a: 'x'.repeat(20_000_000) });
+            call.then(() => settled.push('value'), ({ kind }) => settled.push(kind));
+          }
+          const poll = () => local.get('a').catch(({ kind }) => polled.push(kind));
+          setInterval(poll, 100);
+        }""")
+        await asyncio.sleep(3)
+        before = await frame.evaluate("attempts")
+        await asyncio.sleep(SECONDS_OF_AN_ORPHAN)
+        settled, polled, attempts, unhandled, status = await frame.evaluate(
+            "[settled, polled, attempts, unhandled, keep.status()]"
+        )
+        assert len(settled) == 20
+        assert "orphaned" in settled
+        assert set(settled) <= {"value", "orphaned"}
+        assert set(polled) == {"orphaned"}
+        assert attempts - before < ATTEMPTS_OF_AN_ORPHAN
+        assert unhandled == []
+        assert browser.faults == []
+        assert (status["state"], status["kind"]) == ("closed", "orphaned")
+
+
+async def test_an_orphaned_content_script_says_so_once_and_stops(
     installation: Installation, web: str, tmp_path: Path
 ) -> None:
     async with _started(installation, tmp_path) as browser:

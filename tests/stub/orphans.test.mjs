@@ -66,6 +66,20 @@ test('an orphan that had no port is told at its next call', async () => {
   await keep.close();
 });
 
+test('an orphan whose port the browser does not end is told when its time is up, or by its next call', async () => {
+  for (const next of [false, true]) {
+    const browser = fakeBrowser({ script: () => ({ answer: ({ method }) => (method === 'host.hello' ? undefined : null) }) });
+    const keep = connect({ timeout: next ? 10_000 : 100 });
+    const calls = [keep.storage.local.get('a'), keep.storage.local.set({ a: 1 })];
+    await pause(20);
+    delete chrome.runtime.id;
+    if (next) await assert.rejects(keep.storage.session.get('b'), ORPHANED);
+    for (const call of calls) await assert.rejects(call, ORPHANED);
+    assert.equal(browser.opened, 1);
+    await keep.close();
+  }
+});
+
 test('what the browser throws at an orphan is recognised', async () => {
   const browser = fakeBrowser({ script: () => ({ throws: 'Extension context invalidated.' }) });
   const keep = connect();
