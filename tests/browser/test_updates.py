@@ -125,7 +125,12 @@ async def test_the_additions_do_not_show_in_the_shape(page: Page) -> None:
       for (const key in local) found.push(key);
       return [found, Object.keys(keep.storage), 'update' in local];
     }""")
-    assert shown == [["onChanged"], ["session", "local", "onChanged"], True]
+    names = ["get", "getKeys", "set", "remove", "clear", "getBytesInUse", "setAccessLevel"]
+    assert shown == [
+        [*names, "onChanged", "QUOTA_BYTES"],
+        ["session", "local", "onChanged"],
+        True,
+    ]
 
 
 async def test_arguments_of_the_wrong_type_throw_at_once(page: Page) -> None:
