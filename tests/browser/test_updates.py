@@ -128,7 +128,7 @@ async def test_the_additions_do_not_show_in_the_shape(page: Page) -> None:
     names = ["get", "getKeys", "set", "remove", "clear", "getBytesInUse", "setAccessLevel"]
     assert shown == [
         [*names, "onChanged", "QUOTA_BYTES"],
-        ["session", "local", "onChanged"],
+        ["session", "local", "onChanged", "AccessLevel"],
         True,
     ]
 
