@@ -13,6 +13,7 @@ import msgspec
 
 from sidekeep.errors import ConflictError, InvalidParams, NotFoundError
 from sidekeep.model.edit import Edit
+from sidekeep.model.ends import common_ends
 from sidekeep.model.entries import ATTACHED, NewEntry, facts_of
 from sidekeep.model.keys import ACTIVE, HISTORY
 from sidekeep.model.updates import text_of
@@ -78,8 +79,7 @@ def append(edit: Edit, key: str, new: Sequence[NewEntry]) -> Appended:
 def update(edit: Edit, key: str, entry: Entry, new: NewEntry) -> None:
     """Give an entry another value; its id stays. An equal value is no change."""
     target = _there(edit.transaction, key)
-    record = records.read_if_good(edit.transaction, entry.record)
-    if record is not None and record.equals(new.value):
+    if records.holds(edit.transaction, entry.record, new.value):
         return
     number = add(edit.transaction, new)[1]
     edit.splice(target, target.index_of(entry), [entry], [(entry.id, number)])
@@ -101,21 +101,14 @@ def replace(edit: Edit, new: Sequence[tuple[int | None, NewEntry]]) -> list[int]
     for identity in named:
         if identity not in by_id:
             raise _no_entry(identity)
-    same = [
-        identity is not None and _is_equal(transaction, by_id[identity], entry)
-        for identity, entry in new
-    ]
-    start = 0
-    most = min(len(old), len(new))
-    while start < most and same[start] and new[start][0] == old[start].id:
-        start += 1
-    end = 0
-    while end < most - start and same[-1 - end] and new[-1 - end][0] == old[-1 - end].id:
-        end += 1
+
+    def same(one: Entry, two: tuple[int | None, NewEntry]) -> bool:
+        return one.id == two[0] and records.holds(transaction, one.record, two[1].value)
+
+    start, end = common_ends(old, new, same)
     pairs = []
-    for at in range(start, len(new) - end):
-        known, entry = new[at]
-        if known is not None and same[at]:
+    for known, entry in new[start : len(new) - end]:
+        if known is not None and records.holds(transaction, by_id[known].record, entry.value):
             number = by_id[known].record
             records.refer(transaction, number, references=2)
             pairs.append((known, number))
@@ -126,11 +119,6 @@ def replace(edit: Edit, new: Sequence[tuple[int | None, NewEntry]]) -> list[int]
     _settle_emptied(edit, target)
     ids = [entry.id for entry in old[:start]] + [identity for identity, _ in pairs]
     return ids + [entry.id for entry in old[len(old) - end :]]
-
-
-def _is_equal(transaction: Transaction, entry: Entry, new: NewEntry) -> bool:
-    record = records.read_if_good(transaction, entry.record)
-    return record is not None and record.equals(new.value)
 
 
 def remove(edit: Edit, entry: Entry) -> Removed:

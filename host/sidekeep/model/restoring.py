@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from sidekeep.errors import NotFoundError
 from sidekeep.model import history, rows
 from sidekeep.model.edit import Edit
+from sidekeep.model.ends import common_ends
 from sidekeep.model.keys import BODY, HISTORY, INDEX
 from sidekeep.model.views import open_list
 from sidekeep.store import records, trash
@@ -61,12 +62,7 @@ def _restore(edit: Edit, part: Part) -> list[int]:
     order = [(entry.id, entry.record) for entry in old]
     restored = _merged(order, _lacking(transaction, part))
     ids = {gone.id for gone in restored}
-    start = 0
-    while start < len(old) and order[start][0] == old[start].id:
-        start += 1
-    end = 0
-    while end < len(old) - start and order[-1 - end][0] == old[-1 - end].id:
-        end += 1
+    start, end = common_ends(old, order, lambda one, two: one.id == two[0])
     middle = order[start : len(order) - end]
     for _, record in middle:
         records.refer(transaction, record, references=2)

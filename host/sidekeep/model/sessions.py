@@ -18,6 +18,7 @@ from sidekeep.errors import NotFoundError
 from sidekeep.model import history, rows, words
 from sidekeep.model.digests import digest
 from sidekeep.model.edit import Edit
+from sidekeep.model.ends import common_ends
 from sidekeep.model.entries import NewEntry, facts_of, prepare
 from sidekeep.model.keys import BODY, HISTORY, INDEX
 from sidekeep.model.rows import Row
@@ -96,13 +97,7 @@ def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, _Copied
     target, before = opened(edit, key)
     old = list(target.entries())
     new = list(source.entries())
-    start = 0
-    most = min(len(old), len(new))
-    while start < most and _is_same(transaction, old[start], new[start]):
-        start += 1
-    end = 0
-    while end < most - start and _is_same(transaction, old[-1 - end], new[-1 - end]):
-        end += 1
+    start, end = common_ends(old, new, lambda one, two: _is_same(transaction, one, two))
     pairs = [(entry.id, entry.record) for entry in new[start : len(new) - end]]
     known = {number: records.refer(transaction, number, references=2) for _, number in pairs}
     removed = old[start : len(old) - end]

@@ -13,6 +13,7 @@ import msgspec
 
 from sidekeep.errors import ConflictError
 from sidekeep.model.edit import Edit
+from sidekeep.model.ends import common_ends
 from sidekeep.model.entries import Facts, NewEntry, facts_of, prepare
 from sidekeep.model.keys import HISTORY, INDEX, is_view
 from sidekeep.store import documents, lists, records
@@ -68,7 +69,9 @@ def assign(edit: Edit, key: str, new: Sequence[NewEntry]) -> None:
         edit.splice(target, 0, [], pairs, before=before)
         return
     old = list(target.entries())
-    start, end = _common(transaction, old, new)
+    start, end = common_ends(
+        old, new, lambda one, two: records.holds(transaction, one.record, two.value)
+    )
     removed = old[start : len(old) - end]
     middle = new[start : len(new) - end]
     chosen = _matched(transaction, key, removed, middle)
@@ -97,25 +100,6 @@ def add(transaction: Transaction, entry: NewEntry) -> tuple[int, int]:
     """Store an entry; return its id and its record, with references for list and journal."""
     number = records.add(transaction, entry.value, references=2, searched=entry.searched)
     return number, number
-
-
-def _common(
-    transaction: Transaction, old: Sequence[Entry], new: Sequence[NewEntry]
-) -> tuple[int, int]:
-    """Return how many entries are equal at the beginning and at the end."""
-
-    def equal(entry: Entry, other: NewEntry) -> bool:
-        record = records.read_if_good(transaction, entry.record)
-        return record is not None and record.equals(other.value)
-
-    most = min(len(old), len(new))
-    start = 0
-    while start < most and equal(old[start], new[start]):
-        start += 1
-    end = 0
-    while end < most - start and equal(old[-1 - end], new[-1 - end]):
-        end += 1
-    return start, end
 
 
 def _matched(

@@ -93,8 +93,7 @@ def put(transaction: Transaction, key: str, value: Value, revision: int) -> Chan
         head.items += 1
     else:
         before, _, size_before = DOCUMENT.unpack_from(row)
-        record = records.read_if_good(transaction, before)
-        if record is not None and record.equals(value):
+        if records.holds(transaction, before, value):
             return None
         head.size -= size_before
     head.size += size

@@ -145,6 +145,12 @@ def are_equal(transaction: Transaction, one: int, two: int) -> bool:
     return first.form == second.form and first.body == second.body
 
 
+def holds(transaction: Transaction, number: int, value: Value) -> bool:
+    """Whether the record is good and holds this value (see ``Record.equals``)."""
+    record = read_if_good(transaction, number)
+    return record is not None and record.equals(value)
+
+
 def refer(transaction: Transaction, number: int, references: int = 1) -> Record:
     """Add references to a record; return it, of which ``pieces`` and ``size`` stay valid."""
     record = read(transaction, number)
