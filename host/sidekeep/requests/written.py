@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
-from sidekeep.jsontext import Path, safe_cut
-from sidekeep.store.layout import TEXT_PIECE
+from sidekeep.jsontext import Path
 from sidekeep.store.rope import Blob
+from sidekeep.wire.held import LongText
 from sidekeep.wire.messages import Cut, Pieces
 
 _encode = msgspec.json.encode
@@ -24,24 +24,6 @@ class Pixels(NamedTuple):
 
     blob: Blob
     whole: bool = True
-
-
-class LongText(Cut):
-    """A long text of a request; it lies in memory."""
-
-    __slots__ = ("_escaped",)
-
-    def __init__(self, path: Path, escaped: bytes) -> None:
-        super().__init__(path, len(escaped))
-        self._escaped = escaped
-
-    def read(self) -> Iterator[bytes]:
-        """Yield the escaped text in pieces that may be cut apart."""
-        rest = memoryview(self._escaped)
-        while rest:
-            place = safe_cut(rest, TEXT_PIECE)
-            yield bytes(rest[:place])
-            rest = rest[place:]
 
 
 def pieces(value: Any, picture: PictureCut, path: Path) -> Pieces:  # noqa: ANN401 - any JSON value

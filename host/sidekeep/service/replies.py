@@ -5,12 +5,12 @@ from __future__ import annotations
 import binascii
 from collections.abc import Iterable, Iterator
 
-from sidekeep.jsontext import safe_cut
 from sidekeep.store import blobs
-from sidekeep.store.layout import KIND_FRAGMENT, TEXT_PIECE
+from sidekeep.store.layout import KIND_FRAGMENT
 from sidekeep.store.records import Record
 from sidekeep.store.rope import Blob
 from sidekeep.store.transaction import Transaction
+from sidekeep.wire.held import LongText
 from sidekeep.wire.messages import Cut, Pieces
 
 
@@ -74,17 +74,7 @@ def array_pieces(
     return pieces
 
 
-def in_pieces(escaped: bytes) -> list[bytes]:
-    """Cut the escaped text of a string into pieces that may be sent apart."""
-    pieces = []
-    while escaped:
-        place = safe_cut(escaped, TEXT_PIECE)
-        pieces.append(escaped[:place])
-        escaped = escaped[place:]
-    return pieces
-
-
 def jpeg_pieces(data: bytes, path: tuple[str | int, ...]) -> Pieces:
     """Return a JPEG as a data URL, a string that stands at ``path`` in a message."""
     url = b"data:image/jpeg;base64," + binascii.b2a_base64(data, newline=False)
-    return [b'"', HeldText(path, in_pieces(url)), b'"']
+    return [b'"', LongText(path, url), b'"']

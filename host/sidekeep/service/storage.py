@@ -14,12 +14,13 @@ from sidekeep.model import areas, updates
 from sidekeep.model.frame import Mutation
 from sidekeep.model.keys import is_view
 from sidekeep.service.method import Area, Method, Request
-from sidekeep.service.replies import HeldText, array_pieces, in_pieces, value_pieces
+from sidekeep.service.replies import array_pieces, value_pieces
 from sidekeep.store import records, rope
 from sidekeep.store.journal import AnyChange
 from sidekeep.store.records import Record
 from sidekeep.store.rope import Value
 from sidekeep.store.transaction import Transaction
+from sidekeep.wire.held import LongText
 from sidekeep.wire.messages import Hole, Pieces
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def _get_keys(transaction: Transaction, params: OnArea, _: Request) -> Pieces:
             pieces.append(comma + name)
         else:
             path = ("result", "keys", index)
-            pieces += [comma + b'"', HeldText(path, in_pieces(name[1:-1])), b'"']
+            pieces += [comma + b'"', LongText(path, name[1:-1]), b'"']
         comma = b","
     pieces.append(b"]}")
     return pieces
