@@ -167,25 +167,22 @@ class Connection:
             "features": handshake.FEATURES,
             "store": store.about.epoch,
         }
+        from sidekeep.store.founding import live_word, turns_wait
+
         with store.read() as transaction:
             answer["seq"] = {"local": transaction.head.seq}
-            from sidekeep.store.founding import live_word
-
             answer["conversation"] = live_word(transaction)
+            told = self._older_stores(store, transaction)
+            waiting = turns_wait(transaction)
         if hello.parts is not None:
             window = min(hello.parts.window, handshake.MOST_WINDOW)
             self._channel.grant_parts(window)
             answer["parts"] = {"window": window}
-        answer["notices"] = self._notices(store, self._caller)
+        answer["notices"] = told + (self._cut_off(store, self._caller) if waiting else [])
         return msgspec.json.encode(answer)
 
-    def _notices(self, store: Store, caller: Caller) -> list[dict[str, object]]:
-        """Deal with turns that were cut off, and return what is to be told."""
-        from sidekeep.store import turns
-
-        with store.read() as transaction:
-            if not turns.waiting(transaction):
-                return self._older_stores(store, transaction)
+    def _cut_off(self, store: Store, caller: Caller) -> list[dict[str, object]]:
+        """Deal with turns that were cut off, and return what is to be told of them."""
         from sidekeep.model import notices
         from sidekeep.model.frame import Frame
 
@@ -197,10 +194,9 @@ class Connection:
             return notices.pending(transaction)
 
         with store.read() as transaction:
-            told = self._older_stores(store, transaction)
             if not notices.orphans(transaction, caller):
-                return told + notices.pending(transaction)
-        return told + store.write(settle)
+                return notices.pending(transaction)
+        return store.write(settle)
 
     def _older_stores(self, store: Store, transaction: Transaction) -> list[dict[str, object]]:
         """Return the notice of older stores of this extension, if there are any."""

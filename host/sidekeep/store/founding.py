@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ABOUT_FILE = "about.json"
 # Under this key lies the word of the conversation that is live.
 LIVE_KEY = b"live"
+# A row under this key says that there are turns which a new caller has to hear of (see ``turns``).
+WAITING_KEY = b"waiting"
 
 
 class About(msgspec.Struct, omit_defaults=True):
@@ -103,6 +105,15 @@ def live_word(transaction: Transaction) -> str:
     if row is None:
         raise damaged("The store does not say which conversation is live.")
     return str(row, "utf-8")
+
+
+def turns_wait(transaction: Transaction) -> bool:
+    """Whether there are turns that run, or were cut off and nobody was told.
+
+    Asked by every hello: it looks at no other page of the file than the counters are on, and what
+    turns are need not be imported.
+    """
+    return transaction.get(META, WAITING_KEY) is not None
 
 
 def read_about(path: str, transaction: Transaction) -> About:

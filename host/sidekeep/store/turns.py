@@ -14,15 +14,13 @@ import msgspec
 
 from sidekeep.errors import NotFoundError
 from sidekeep.store import records
+from sidekeep.store.founding import WAITING_KEY, turns_wait
 from sidekeep.store.layout import META, TURNS
 from sidekeep.store.sealed import seal, unseal
 from sidekeep.store.transaction import Transaction, damaged
 
 VERSION = 1
 KEPT_SECONDS = 7 * 24 * 3600
-
-# A row of META under this key says that there are turns which a new caller has to hear of.
-_WAITING = b"waiting"
 
 OPEN = "open"
 DONE = "done"
@@ -70,23 +68,13 @@ def put(transaction: Transaction, turn: Turn) -> None:
     turn.touched = time.time()
     transaction.put(TURNS, turn.id.encode(), seal(msgspec.msgpack.encode(turn)))
     if _concerns_others(turn):
-        transaction.put(META, _WAITING, b"")
-    elif transaction.get(META, _WAITING) is not None and not any(
-        map(_concerns_others, walk(transaction))
-    ):
-        transaction.delete(META, _WAITING)
+        transaction.put(META, WAITING_KEY, b"")
+    elif turns_wait(transaction) and not any(map(_concerns_others, walk(transaction))):
+        transaction.delete(META, WAITING_KEY)
 
 
 def _concerns_others(turn: Turn) -> bool:
     return turn.state == OPEN or (turn.state == INTERRUPTED and not turn.acknowledged)
-
-
-def waiting(transaction: Transaction) -> bool:
-    """Whether there are turns that run, or were cut off and nobody was told.
-
-    Asked by every hello: it looks at no other page of the file than the counters are on.
-    """
-    return transaction.get(META, _WAITING) is not None
 
 
 def find(transaction: Transaction, identity: str) -> Turn:
