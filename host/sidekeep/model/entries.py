@@ -40,12 +40,19 @@ def prefixes_of(settings: HasPrefix) -> list[str]:
 class NewEntry:
     """An entry ready to be stored: its value, and the row by which a search finds it."""
 
-    __slots__ = ("facts", "searched", "value")
+    __slots__ = ("_facts", "searched", "value")
 
     def __init__(self, value: Value, *, searched: bool) -> None:
         self.value = value
-        self.facts = Facts(_decoded(value.pieces, _own_content))
+        self._facts: Facts | None = None
         self.searched = self.facts.search_row() if searched else None
+
+    @property
+    def facts(self) -> Facts:
+        """What the entry says. Read when it is asked for: most rows of sessions never are."""
+        if self._facts is None:
+            self._facts = Facts(_decoded(self.value.pieces, _own_content))
+        return self._facts
 
 
 class Facts:

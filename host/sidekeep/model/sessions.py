@@ -55,16 +55,8 @@ def save(edit: Edit, session: str | None, name: str | None, prefixes: Sequence[s
         if changes:
             _rewrite_row(edit, known, changes)
         return chosen
-    _add_row(
-        edit,
-        {
-            "createdAt": int(time.time() * 1000),
-            "id": chosen,
-            "name": cut_name(name) if name is not None else _name_of(transaction, body, prefixes),
-            "pinned": False,
-            "textDigest": _digest_of(transaction, copied),
-        },
-    )
+    given = cut_name(name) if name is not None else _name_of(transaction, body, prefixes)
+    _add_row(edit, chosen, given, _digest_of(transaction, copied))
     return chosen
 
 
@@ -83,12 +75,18 @@ def _digest_of(transaction: Transaction, copied: _Copied, before: str = "") -> s
 
 def _digest_after(transaction: Transaction, row: Row, body: StoredList, copied: _Copied) -> str:
     """Return the digest of a body; of one that only grew only the new entries are read."""
-    entry = history.entry_of(transaction, INDEX, row.entry)
-    fields = facts_of(transaction, records.read(transaction, entry.record)).fields
-    before = fields.get("textDigest")
-    if copied.removed or not copied.at_end or not isinstance(before, str):
+    before = _present_digest(transaction, row)
+    if copied.removed or not copied.at_end or before is None:
         return digest(facts_in(transaction, body))
     return _digest_of(transaction, copied, before)
+
+
+def _present_digest(transaction: Transaction, row: Row) -> str | None:
+    """Return the ``textDigest`` that a session's row has, ``None`` if it is no text."""
+    entry = history.entry_of(transaction, INDEX, row.entry)
+    fields = facts_of(transaction, records.read(transaction, entry.record)).fields
+    present = fields.get("textDigest")
+    return present if isinstance(present, str) else None
 
 
 def _copy(edit: Edit, source: StoredList, key: str) -> tuple[StoredList, _Copied]:
@@ -123,8 +121,16 @@ def _name_of(transaction: Transaction, body: StoredList, prefixes: Sequence[str]
     return automatic_name(question, datetime.now())
 
 
-def _add_row(edit: Edit, fields: dict[str, object]) -> None:
+def _add_row(edit: Edit, session: str, name: str, text_digest: str) -> None:
+    """Add the row of a session that is made now."""
     index, before = opened(edit, INDEX)
+    fields = {
+        "createdAt": int(time.time() * 1000),
+        "id": session,
+        "name": name,
+        "pinned": False,
+        "textDigest": text_digest,
+    }
     text = msgspec.Raw(_encode(fields, order="sorted"))
     entry = prepare([text], searched=False)[0]
     edit.splice(index, len(index), [], [add(edit.transaction, entry)], before=before)
@@ -193,10 +199,7 @@ def append(edit: Edit, session: str, new: Sequence[NewEntry]) -> history.Appende
     row = known(transaction, session)
     body_of(transaction, session)
     appended = history.append(edit, BODY + session, new)
-    entry = history.entry_of(transaction, INDEX, row.entry)
-    fields = facts_of(transaction, records.read(transaction, entry.record)).fields
-    present = fields.get("textDigest")
-    before = present if isinstance(present, str) else ""
+    before = _present_digest(transaction, row) or ""
     after = digest((one.facts for one in new), before)
     if after != before:
         _rewrite_row(edit, row, {"textDigest": after})
@@ -222,16 +225,7 @@ def add_session(
     body = open_list(transaction, BODY + session)
     assert body is not None
     words.give(transaction, body, word)
-    _add_row(
-        edit,
-        {
-            "createdAt": int(time.time() * 1000),
-            "id": session,
-            "name": name,
-            "pinned": False,
-            "textDigest": digest(one.facts for one in entries),
-        },
-    )
+    _add_row(edit, session, name, digest(one.facts for one in entries))
     return session, ids
 
 
