@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 
 import msgspec
 
 from sidekeep.errors import ConflictError, NotFoundError, SidekeepError
+from sidekeep.model.keys import INDEX
 from sidekeep.store import backup, documents, journal, lists
 from sidekeep.store.environment import DATA_FILE, Store
 from sidekeep.store.founding import ABOUT_FILE, About, new_about, write_about
@@ -25,7 +25,6 @@ from sidekeep.store.transaction import Transaction
 
 _BEFORE = "before-adopt-"
 _ASKED = b"asked"
-_EVERY_TABLE = b"mdrbcehstnuqjop"
 
 
 class Found(msgspec.Struct):
@@ -140,27 +139,17 @@ def _taken(store: Store, source: Transaction, undo: str | None) -> Adopted:
 
     def job(transaction: Transaction) -> Adopted:
         newest = max(transaction.head.seq, source.head.seq)
-        for table in _tables():
-            for old in [bytes(key) for key, _ in transaction.rows(table)]:
-                transaction.delete(table, old)
-            for key, row in source.rows(table):
-                transaction.put(table, bytes(key), bytes(row))
+        transaction.take_over(source)
         write_about(transaction, about)
-        transaction.put(META, _ASKED, b"")
-        transaction.reread_head()
+        answered(transaction)
         journal.trim(transaction, keep=0)
         transaction.head.seq = newest + 1
-        index = lists.find(transaction, "savedSessions")
+        index = lists.find(transaction, INDEX)
         return Adopted(transaction.head.items, 0 if index is None else index.header.length, undo)
 
     adopted = store.write(job)
     store.about = about
     return adopted
-
-
-def _tables() -> Iterator[bytes]:
-    for number in _EVERY_TABLE:
-        yield bytes((number,))
 
 
 def _has_conversations(transaction: Transaction) -> bool:

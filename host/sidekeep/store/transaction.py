@@ -132,8 +132,15 @@ class Transaction:
             self._stored = self._head.numbers()
         return self._head
 
-    def reread_head(self) -> None:
-        """Read the counters anew, after the row itself was written."""
+    def take_over(self, source: Transaction) -> None:
+        """Put all rows of another store in the place of those that are here, counters too."""
+        with self.txn.cursor() as cursor:
+            if cursor.first():
+                while cursor.delete():
+                    pass
+        with source.txn.cursor() as cursor:
+            for key, row in cursor:
+                self.txn.put(bytes(key), bytes(row), append=True)
         self._head = None
         self._stored = ()
 
