@@ -91,14 +91,18 @@ def _opened(
     return turn
 
 
+def _busy(turn: Turn) -> BusyError:
+    return BusyError(
+        "Another turn of this conversation is running.",
+        next="complete or fail it first, or begin with parallel",
+        turnId=turn.id,
+    )
+
+
 def _check_idle(transaction: Transaction, caller: Caller, word: str) -> None:
     for turn in turns.in_state(transaction, OPEN):
         if turn.conversation == word and caller.lives(turn.owner):
-            raise BusyError(
-                "Another turn of this conversation is running.",
-                next="complete or fail it first, or begin with parallel",
-                turnId=turn.id,
-            )
+            raise _busy(turn)
 
 
 def planned(transaction: Transaction, turn: Turn, settings: RequestSettings) -> Plan:
@@ -275,15 +279,19 @@ def fail(edit: Edit, turn: Turn, reason: str, partial: str | None) -> Turn:
         _rewritten(transaction, target, {turn.entry: {"failed": reason}}, values)
         new = []
         if text.strip():
-            fields = {"content": text, "interrupted": True, "role": "assistant"}
-            new = prepare([msgspec.Raw(_encode(fields, order="sorted"))])
+            new = [_cut_short(text)]
         _apply(edit, turn, target, values, new)
     elif text.strip():
-        fields = {"content": text, "interrupted": True, "role": "assistant"}
-        _recover(edit, turn, prepare([msgspec.Raw(_encode(fields, order="sorted"))])[0])
+        _recover(edit, turn, _cut_short(text))
     turn.partial = ""
     turns.put(transaction, turn)
     return turn
+
+
+def _cut_short(text: str) -> NewEntry:
+    """Make the entry of an answer of which only the beginning came."""
+    fields = {"content": text, "interrupted": True, "role": "assistant"}
+    return prepare([msgspec.Raw(_encode(fields, order="sorted"))])[0]
 
 
 def interrupt(edit: Edit, turn: Turn) -> None:
@@ -314,11 +322,7 @@ def edited(
             turn.state, turn.reason, turn.partial = FAILED, "drop", ""
             turns.put(transaction, turn)
         elif not question.parallel and caller.lives(turn.owner):
-            raise BusyError(
-                "Another turn of this conversation is running.",
-                next="complete or fail it first, or begin with parallel",
-                turnId=turn.id,
-            )
+            raise _busy(turn)
     made = history.restart(edit, target, entry, question.entry)
     return _opened(transaction, caller, word, made, question, settings)
 
