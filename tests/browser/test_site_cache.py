@@ -128,6 +128,9 @@ async def _chromium(profile: Path, pages: Server, extension: Path) -> AsyncItera
         control = await context.new_cdp_session(home)
         await control.send("ServiceWorker.enable")
         tabs = Tabs(context, home, control, pages.url)
+        # Stopped before its first start is through, the worker would never be woken: the browser
+        # learns in that start what it listens to.
+        await tabs.worker("keep.status")
         yield tabs
         await tabs.worker("keep.status")  # a stopped worker would keep Playwright waiting
         await context.close()
