@@ -12,6 +12,7 @@
  * - A channel knows nothing of retries: when its port ends it says so once and is done.
  */
 
+import { Acknowledgements } from './acknowledgements.js';
 import { lossText } from './browser.js';
 import { fromHost, SidekeepError } from './errors.js';
 import { cut, Incoming, Outgoing, PartsFault } from './parts.js';
@@ -77,8 +78,7 @@ export class Channel {
   #unanswered = new Map();
   #unansweredBytes = 0;
   #incoming = new Incoming();
-  /** @type {{ack: {of: number, i: number}}[]} */
-  #acks = [];
+  #acknowledgements = new Acknowledgements();
   /** when the port was opened; by performance.now() */
   opened = performance.now();
   /** when anything last arrived, 0 if nothing did; by performance.now() */
@@ -255,11 +255,8 @@ export class Channel {
       this.#end(`Error when communicating: ${error.message}`);
       return;
     }
-    if (this.#acks.length > 0) {
-      const acks = this.#acks;
-      this.#acks = [];
-      this.#post(acks.length === 1 ? acks[0] : acks);
-    }
+    const acks = this.#acknowledgements.take();
+    if (acks.length > 0) this.#post(acks.length === 1 ? acks[0] : acks);
     this.#pump();
   }
 
@@ -271,7 +268,7 @@ export class Channel {
     } else if ('part' in message) {
       const part = /** @type {Part} */ (message);
       const whole = this.#incoming.add(part);
-      this.#acks.push({ ack: { of: part.part.of, i: part.part.i } });
+      this.#acknowledgements.add(part.part, whole !== undefined, this.#window);
       this.#events.moved();
       if (whole !== undefined) this.#receiveOne(whole);
     } else if ('id' in message) {
