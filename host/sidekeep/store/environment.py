@@ -30,14 +30,14 @@ from sidekeep.errors import (
     DiskFullError,
     QuotaError,
     SidekeepError,
-    UnavailableError,
 )
 from sidekeep.store.bell import Bell
 from sidekeep.store.damage import completed, problem_of
-from sidekeep.store.files import make_private_folder, reserve, unusable_folder
+from sidekeep.store.files import make_private_folder, unusable_folder
 from sidekeep.store.founding import found, new_about, note, read_about
 from sidekeep.store.layout import META
 from sidekeep.store.locks import FileLock
+from sidekeep.store.mapping import Mapping
 from sidekeep.store.transaction import HEAD_KEY, Transaction, damaged
 from sidekeep.store.translation import translated
 
@@ -47,15 +47,8 @@ T = TypeVar("T")
 LmdbError = lmdb.Error
 
 DATA_FILE = "store.mdb"
-# Address space, not memory or disk. Smaller ones are for systems that do not give that much.
-_MAP_SIZES = (1 << 40, 1 << 36, 1 << 33, 1 << 31, 1 << 28)
 # At the end of the file; see ``Store._complete``.
 _HOLE = 131_072
-_READERS = 1024
-# Of LMDB's lock file with that many readers; a page that the disk has no room for would kill the
-# process when LMDB writes into its map.
-_LOCK_FILE_BYTES = (_READERS - 1) * 64 + 192
-_SMALLEST_MAP = 256 * 1024
 _READER_CHECK_SECONDS = 60.0
 
 
@@ -87,9 +80,7 @@ class Store:
         self.max_size = max_size
         # Called before the map moves: every other transaction of this process must be closed.
         self.before_growth: list[Callable[[], None]] = []
-        self._map_size = map_size
-        self._durable = durable
-        self._readahead = readahead
+        self._mapping = Mapping(map_size, max_size, durable=durable, readahead=readahead)
         self._last_reader_check = time.monotonic()
         self.bell = Bell(folder)
         self._is_open = False
@@ -154,32 +145,10 @@ class Store:
             os.truncate(self.path, needed + _HOLE)
 
     def _open(self, path: str) -> lmdb.Environment:
-        sizes: tuple[int, ...] = _MAP_SIZES
-        sizes = sizes if self._map_size is None else (max(self._map_size, _SMALLEST_MAP),)
-        if self.max_size is not None:
-            sizes = tuple(min(size, max(self.max_size, _SMALLEST_MAP)) for size in sizes)
         try:
-            reserve(path + "-lock", _LOCK_FILE_BYTES)
-        except OSError as error:
+            return self._mapping.open(path)
+        except (lmdb.Error, OSError) as error:
             raise self._translated(error) from error
-        for size in sizes:
-            try:
-                return lmdb.open(
-                    path,
-                    map_size=size,
-                    subdir=False,
-                    mode=0o600,
-                    max_readers=_READERS,
-                    readahead=self._readahead,
-                    sync=self._durable,
-                    metasync=self._durable,
-                )
-            except (lmdb.MemoryError, OverflowError):
-                if size == sizes[-1]:
-                    raise
-            except lmdb.Error as error:
-                raise self._translated(error) from error
-        raise UnavailableError("The system gives no address space for the data file.")
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Transaction]:
@@ -301,24 +270,10 @@ class Store:
         self._environment.set_mapsize(0)
 
     def _grow(self) -> None:
-        size = self._environment.info()["map_size"]
-        if self.max_size is not None and size >= self.max_size:
-            raise QuotaError(
-                f"The store may use {self.max_size} bytes and has no room for this change.",
-                next="empty the trash, remove something, or raise max_size in Sidekeep's config",
-                max=self.max_size,
-                used=self.used_bytes(),
-            )
+        larger = self._mapping.larger(self.map_bytes(), used=self.used_bytes())
         for close in self.before_growth:
             close()
-        larger = size * 2 if self.max_size is None else min(size * 2, self.max_size)
-        try:
-            self._environment.set_mapsize(larger)
-        except (lmdb.MemoryError, OverflowError) as error:
-            raise QuotaError(
-                f"The system gives this process no map larger than {size} bytes.",
-                next="raise the limit on address space (ulimit -v) for the browser",
-            ) from error
+        self._mapping.resize(self._environment, larger)
 
     def used_bytes(self) -> int:
         """Return how many bytes of the file are in use or free for reuse."""
