@@ -34,7 +34,7 @@ def messages_until(
     target = located(transaction, word)
     found: list[Message] = []
     for entry in () if target is None else target.entries():
-        one = _message(transaction, entry, prefixes)
+        one = message_of(transaction, entry, prefixes)
         if one is not None:
             found.append(one)
         if entry.id == last:
@@ -45,7 +45,8 @@ def messages_until(
     )
 
 
-def _message(transaction: Transaction, entry: Entry, prefixes: Sequence[str]) -> Message | None:
+def message_of(transaction: Transaction, entry: Entry, prefixes: Sequence[str]) -> Message | None:
+    """Return an entry as a message, ``None`` if it is nothing that a model could be sent."""
     record = records.read(transaction, entry.record)
     decoded = decoded_entry(transaction, record)
     if not isinstance(decoded, dict):

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from sidekeep.caller import Caller
-from sidekeep.errors import BusyError, ConflictError, InvalidParams
+from sidekeep.errors import BusyError, ConflictError, InvalidParams, NotFoundError
 from sidekeep.model import history, sessions
-from sidekeep.model.conversation import decoded_entry, located, messages_until
+from sidekeep.model.conversation import decoded_entry, located, message_of, messages_until
 from sidekeep.model.edit import Edit
 from sidekeep.model.entries import NewEntry, facts_of, prepare
 from sidekeep.model.keys import BODY, HISTORY
@@ -86,9 +86,19 @@ def _opened(
         now,
         [],
     )
-    turn.carried = planned(transaction, turn, settings).carried
+    _note_carried(turn, planned(transaction, turn, settings))
     turns.put(transaction, turn)
     return turn
+
+
+def _note_carried(turn: Turn, made: Plan) -> None:
+    """Note which pictures the turn's request holds, and not only of which entries they are.
+
+    An entry may get other pictures while the turn runs, and those the model has not seen.
+    """
+    pictures = {one.id: one.fingerprint for one in made.messages}
+    turn.carried = made.carried
+    turn.fingerprints = [pictures[identity] for identity in made.carried]
 
 
 def _busy(turn: Turn) -> BusyError:
@@ -106,8 +116,15 @@ def _check_idle(transaction: Transaction, caller: Caller, word: str) -> None:
 
 
 def planned(transaction: Transaction, turn: Turn, settings: RequestSettings) -> Plan:
-    """Return what the request of a turn holds, as the conversation is now."""
-    messages = messages_until(transaction, turn.conversation, turn.entry, settings.prefixes)
+    """Return what the request of a turn holds, as the conversation is now.
+
+    ``NotFoundError``, with ``turnId``, if the question is no longer there.
+    """
+    try:
+        messages = messages_until(transaction, turn.conversation, turn.entry, settings.prefixes)
+    except NotFoundError as error:
+        error.data["turnId"] = turn.id
+        raise
     return plan(
         messages,
         _decode_target(turn.target),
@@ -142,7 +159,7 @@ def rescue(transaction: Transaction, turn: Turn, settings: RequestSettings) -> b
     if not made.stubbed:
         return False
     turn.stubbed = made.stubbed
-    turn.carried = made.carried
+    _note_carried(turn, made)
     turn.partial = ""
     turns.put(transaction, turn)
     return True
@@ -181,7 +198,8 @@ def complete(edit: Edit, identity: str, content: bytes, stamps: dict[str, Any]) 
 def _answer(edit: Edit, turn: Turn, target: StoredList, answer: NewEntry) -> None:
     """Put the answer into a conversation, and the marks on the entries that it concerns."""
     changes: dict[int, dict[str, object]] = {}
-    for identity in turn.carried:
+    carried = _still_carried(edit.transaction, turn, target)
+    for identity in carried:
         changes.setdefault(identity, {})["imagesSeen"] = True
     for identity in turn.stubbed:
         changes.setdefault(identity, {})["sendAsStub"] = True
@@ -194,10 +212,21 @@ def _answer(edit: Edit, turn: Turn, target: StoredList, answer: NewEntry) -> Non
         values[present.id] = answer
     else:
         new.append(answer)
-    turn.seen = sorted(
-        set(_rewritten(edit.transaction, target, changes, values)) & set(turn.carried)
-    )
+    turn.seen = sorted(set(_rewritten(edit.transaction, target, changes, values)) & set(carried))
     _apply(edit, turn, target, values, new)
+
+
+def _still_carried(transaction: Transaction, turn: Turn, target: StoredList) -> list[int]:
+    """Return the ids of the entries that have the pictures which were in the turn's request."""
+    if not turn.fingerprints:
+        return turn.carried
+    same = []
+    for identity, fingerprint in zip(turn.carried, turn.fingerprints, strict=True):
+        entry = target.locate(identity)
+        now = None if entry is None else message_of(transaction, entry, ())
+        if now is not None and now.fingerprint == fingerprint:
+            same.append(identity)
+    return same
 
 
 def _rewritten(
@@ -314,14 +343,15 @@ def edited(
     target = open_list(transaction, HISTORY)
     entry = history.entry_of(transaction, HISTORY, identity)
     assert target is not None
-    for turn in turns.in_state(transaction, OPEN):
-        if turn.conversation != word:
+    for turn in turns.walk(transaction):
+        # One that was cut off might still be completed; its answer has no place any more either.
+        if turn.conversation != word or turn.state not in (OPEN, INTERRUPTED):
             continue
         found = target.locate(turn.entry)
         if found is not None and found.position >= entry.position:
             turn.state, turn.reason, turn.partial = FAILED, "drop", ""
             turns.put(transaction, turn)
-        elif not question.parallel and caller.lives(turn.owner):
+        elif turn.state == OPEN and not question.parallel and caller.lives(turn.owner):
             raise _busy(turn)
     made = history.restart(edit, target, entry, question.entry)
     return _opened(transaction, caller, word, made, question, settings)

@@ -8,6 +8,7 @@ pass: only role and content leave (defect D24 of the reference).
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -59,6 +60,15 @@ class Message(NamedTuple):
     def pictures(self) -> list[Picture]:
         """The pictures, in order."""
         return [part for part in self.parts if isinstance(part, Picture)]
+
+    @property
+    def fingerprint(self) -> int:
+        """A number that tells whether these are the same pictures, in any order."""
+        names = {
+            one.source.encode(errors="replace") if isinstance(one.source, str) else one.source.hash
+            for one in self.pictures
+        }
+        return zlib.crc32(b"".join(sorted(names)))
 
     @property
     def text_length(self) -> int:

@@ -115,18 +115,22 @@ def _checked(target: msgspec.Raw, limits: msgspec.Raw) -> Limits:
         raise InvalidParams(f"The target or the limits of the turn do not fit: {error}.") from error
 
 
-def _user_entry(text: str, images: Sequence[object], settings: RequestSettings) -> NewEntry:
-    """Make the question's entry. ``images``: parts, or URLs."""
+def _user_entry(text: str, images: Sequence[str], settings: RequestSettings) -> NewEntry:
+    """Make the question's entry. ``images``: URLs."""
+    return _entry_with(text, list(map(_part, images)), settings)
+
+
+def _entry_with(text: str, parts: Sequence[object], settings: RequestSettings) -> NewEntry:
     shown = text if text.strip() else settings.texts.no_instruction
     content: object = shown
-    if images:
-        content = [{"text": shown, "type": "text"}, *map(_part, images)]
+    if parts:
+        content = [{"text": shown, "type": "text"}, *parts]
     raw = msgspec.Raw(_encode({"content": content, "role": "user"}))
     return prepare([raw])[0]
 
 
-def _part(image: object) -> object:
-    return {"image_url": {"url": image}, "type": "image_url"} if isinstance(image, str) else image
+def _part(url: str) -> object:
+    return {"image_url": {"url": url}, "type": "image_url"}
 
 
 def _prepare_begin(params: Begin, request: Request) -> Mutation:
@@ -173,16 +177,33 @@ def _prepare_edit(params: Edited | Regenerate, request: Request) -> Mutation:
 def _again(
     old: bytes, text: str | None, images: Sequence[str] | None, settings: RequestSettings
 ) -> NewEntry:
-    """Make the question anew: with other text or pictures, or as it was; without its stamps."""
-    content = msgspec.json.decode(old)["content"]
-    parts = content if isinstance(content, list) else []
+    """Make the question anew: with other text or pictures, or as it was; without its stamps.
+
+    Parts of other kinds stay.
+    """
+    entry = msgspec.json.decode(old)
+    content = entry.get("content")
     if text is None and images is None:
-        return prepare([msgspec.Raw(_encode({"content": content, "role": "user"}))])[0]
+        kept = {name: entry[name] for name in ("content", "role") if name in entry}
+        return prepare([msgspec.Raw(_encode(kept))])[0]
+    parts = content if isinstance(content, list) else []
     if text is None:
-        texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
-        text = "\n".join(texts) if isinstance(content, list) else str(content)
-    kept = [part for part in parts if "image_url" in part] if images is None else list(images)
-    return _user_entry(text, kept, settings)
+        texts = [part["text"] for part in parts if _is_text(part)]
+        text = content if isinstance(content, str) else "\n".join(texts)
+    if images is not None:
+        parts = [part for part in parts if not _is_picture(part)]
+    others = [part for part in parts if not _is_text(part)]
+    return _entry_with(text, [*others, *map(_part, images or ())], settings)
+
+
+def _is_picture(part: object) -> bool:
+    return isinstance(part, dict) and "image_url" in part
+
+
+def _is_text(part: object) -> bool:
+    if not isinstance(part, dict) or _is_picture(part):
+        return False
+    return isinstance(part.get("text"), str)
 
 
 def _picture(transaction: Transaction) -> Any:  # noqa: ANN401 - a function for ``shapes.build``
@@ -266,6 +287,13 @@ def _rescued(transaction: Transaction, result: bytes, request: Request) -> Piece
 
 
 def _prepare_complete(params: Complete, _: Request) -> Mutation:
+    own = sorted({"content", "role"} & set(params.stamps or {}))
+    if own:
+        raise InvalidParams(
+            f"The stamps of an answer cannot hold its {own[0]}.",
+            next="give the answer as content; stamps are its other fields",
+        )
+
     def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
         edit = Edit(transaction, revision, "turns.complete")
         turn = model.complete(edit, params.turnId, bytes(params.content), params.stamps or {})

@@ -36,8 +36,9 @@ class Turn(msgspec.Struct, array_like=True):
     ``limits``: JSON text, as given. ``carried``: ids of entries whose pixels were in the last
     request, ``stubbed``: ids of attachments that a rescue left out. ``partial``: the text so far.
     ``answer``: the id of the answer, or of what there is of one. ``seen``: ids that the answer
-    stamped. ``session``: where the answer went, if not into the history. Times are seconds since
-    1970.
+    stamped. ``session``: where the answer went, if not into the history. ``fingerprints``: of the
+    pictures of each of ``carried`` in that request (none in rows of older versions). Times are
+    seconds since 1970.
     """
 
     version: int
@@ -61,6 +62,7 @@ class Turn(msgspec.Struct, array_like=True):
     session: str | None = None
     reason: str = ""
     acknowledged: bool = False
+    fingerprints: list[int] = []
 
 
 def put(transaction: Transaction, turn: Turn) -> None:
