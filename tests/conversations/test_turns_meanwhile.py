@@ -95,7 +95,7 @@ async def test_stamps_cannot_take_the_place_of_the_answer(chat: Chat, name: str)
     assert await chat.history() == [user("q"), assistant("a", n=1)]
 
 
-ODD = [None, 5, {}, [], ["s", None, 5], [[1]], [{"text": 5}], [{"image_url": 5}]]
+ODD: list[Any] = [None, 5, {}, [], ["s", None, 5], [[1]], [{"text": 5}], [{"image_url": 5}]]
 
 
 @pytest.mark.parametrize("content", ODD, ids=str)
@@ -110,7 +110,11 @@ async def test_a_question_of_odd_content_can_be_edited_and_asked_again(
         await chat.call("turns.fail", turnId=turn["turnId"], reason="drop")
         stored = (await chat.history())[-1]["content"]
         assert stored == ([text("hi"), *kept] if kept else "hi")
-    for method, more in (("turns.regenerate", {}), ("turns.edit", {"images": []})):
+    again: list[tuple[str, dict[str, Any]]] = [
+        ("turns.regenerate", {}),
+        ("turns.edit", {"images": []}),
+    ]
+    for method, more in again:
         (identity,) = await chat.append(user(content))
         turn = await chat.call(method, entryId=identity, target=CHAT, **more)
         await chat.call("turns.fail", turnId=turn["turnId"], reason="drop")
