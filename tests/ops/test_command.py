@@ -114,6 +114,14 @@ async def test_a_missing_key_or_store_is_a_sentence(filled: Machine) -> None:
     assert "There is no such store" in result.err
 
 
+def test_before_the_first_call_there_is_no_store_yet(machine: Machine) -> None:
+    machine.installed()
+    for command in (["verify"], ["keys"], ["get", "key"]):
+        result = machine.sidekeep(*command)
+        assert result.code == 1, result
+        assert "There is no store yet" in result.err
+
+
 async def test_a_backup_made_in_use_can_be_restored_later(filled: Machine) -> None:
     copy = filled.home / "copy.mdb"
     async with filled.host(CHROMIUM) as host:

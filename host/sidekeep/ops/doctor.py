@@ -164,5 +164,8 @@ def _unregistered(places: Places, state: State) -> Row:
         places.home,
         state.data_dir or places.default_data,
     )
-    text = problem or f"the host works, but no browser knows it; {REGISTER}"
+    text = problem or (
+        f"the host works, but no browser knows it; {REGISTER}, with --browser NAME if none of yours "
+        "is found"
+    )
     return Row("registration", str(launcher), text, good=False)

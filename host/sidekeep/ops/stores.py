@@ -55,6 +55,11 @@ def choose_store(
         for store in stores
         if store.extension.startswith(extension or "") and store.profile.startswith(profile or "")
     ]
+    if not stores:
+        raise NotFoundError(
+            "There is no store yet.",
+            next="It is made when an extension first calls; `sidekeep status` shows where.",
+        )
     if not fitting:
         raise NotFoundError("There is no such store.", next="`sidekeep status` lists the stores.")
     exact = [
