@@ -165,7 +165,7 @@ def _unregistered(places: Places, state: State) -> Row:
         state.data_dir or places.default_data,
     )
     text = problem or (
-        f"the host works, but no browser knows it; {REGISTER}, with --browser NAME if none of yours "
-        "is found"
+        f"the host works, but no browser knows it; {REGISTER}, "
+        "with --browser NAME if yours is not found"
     )
     return Row("registration", str(launcher), text, good=False)
