@@ -4,7 +4,7 @@
  *
  * Rules of this module:
  * - Every call settles: with the host's answer, with a typed error, or after `timeout` milliseconds
- *   without progress. Parts and their acknowledgements are progress; for a call that could not be
+ *   without progress. Parts, their acknowledgements and the host's word of its progress are progress; for a call that could not be
  *   posted yet so is whatever arrives.
  * - A call that had no effect is `unavailable`; a mutation that may have had one is `unknown`.
  * - The calls of one tick are handed to the port together, by a microtask.
@@ -18,6 +18,7 @@
 
 import { Call } from './call.js';
 import { SidekeepError } from './errors.js';
+import { Event } from './event.js';
 import { Lanes } from './lanes.js';
 import { Link } from './link.js';
 import { changes } from './methods.js';
@@ -31,6 +32,7 @@ import { Watches } from './watches.js';
 /** @typedef {import('./status.js').StatusBoard} StatusBoard */
 /** @typedef {import('./errors.js').PortLoss} PortLoss */
 /** @typedef {import('./watches.js').Watcher} Watcher */
+/** @typedef {{method: string, done: number, of: number}} HostProgress */
 
 /** Ports that may end under a call before it is given up. */
 const LOSSES_LIMIT = 3;
@@ -42,6 +44,9 @@ export class Calls {
   #options;
   #link;
   #watches;
+  /** how far long work of the host is
+   * @type {Event<[HostProgress]>} */
+  progress = new Event();
   #nextId = 1;
   #nextOp = 0;
   /** @type {Map<number, Call>} without an outcome, in call order */
@@ -91,7 +96,7 @@ export class Calls {
       greeted: (hello) => this.#watches.greeted(hello),
       posted: (call) => this.#posted(call),
       answered: (id, outcome) => this.#answered(id, outcome),
-      notified: (method, params) => this.#watches.notified(method, params),
+      notified: (method, params) => this.#notified(method, params),
       moved: () => {
         this.#moved = performance.now();
       },
@@ -256,6 +261,18 @@ export class Calls {
     if (!this.#watches.has(call)) this.#link.worked();
     this.#finish(call, outcome);
     if (call.mutates && 'result' in outcome) this.#options.changed();
+  }
+
+  /**
+   * @param {string} method
+   * @param {any} params
+   * @returns {boolean} whether somebody had asked for it
+   */
+  #notified(method, params) {
+    if (method !== 'host.progress') return this.#watches.notified(method, params);
+    this.#moved = performance.now();
+    this.progress.emit(params);
+    return this.progress.hasListeners();
   }
 
   /**

@@ -308,6 +308,45 @@ export interface Status {
   readonly fallback: FallbackStatus | null;
 }
 
+/** How far a check is: `done` of `of` steps, which take about the same time each. */
+export interface VerifyProgress {
+  readonly done: number;
+  readonly of: number;
+}
+
+/** What a check of the store found. */
+export interface VerifyReport {
+  /** Whether there are no problems. */
+  ok: boolean;
+  /** How many of each were looked at. */
+  checked: {
+    items: number;
+    lists: number;
+    entries: number;
+    records: number;
+    blobs: number;
+    blobBytes: number;
+    journal: number;
+  };
+  /** At most 100. */
+  problems: VerifyProblem[];
+  /** Problems beyond those. */
+  more: number;
+}
+
+export interface VerifyProblem {
+  /** One word; hosts to come may have others. The table is in docs/protocol.md. */
+  code: 'damaged' | 'missing' | 'count' | 'orphan' | 'index' | 'order' | 'unreadable' | (string & {});
+  /** One sentence. */
+  text: string;
+  /** The beginning of the key of the item or list. */
+  item?: string;
+  /** The number of the record. */
+  record?: number;
+  /** The beginning of the hash of the content. */
+  blob?: string;
+}
+
 export interface FallbackStatus {
   /** Where the data is; null until the first call, or listener, had the stub look. */
   readonly serves: 'browser' | 'host' | null;
@@ -400,6 +439,11 @@ export interface Keep {
   duringTurn<T>(work: Promise<T> | (() => T | Promise<T>), options?: { most?: number }): Promise<T>;
   /** The state of the link, in words. */
   status(): Status;
+  /**
+   * Checks everything that the host keeps: checksums, references, counts, indexes. Nothing is changed, and
+   * other calls are answered meanwhile. A big store takes a while.
+   */
+  verify(options?: { onProgress?: (progress: VerifyProgress) => void }): Promise<VerifyReport>;
   /** Tells of every change of the status. */
   readonly onStatus: ListenerSet<[Status]>;
   /** What the host has to tell and nobody has acknowledged; asks it if it was not asked yet. */

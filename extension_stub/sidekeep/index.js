@@ -36,6 +36,7 @@ import { StatusBoard } from './status.js';
 import { storageArea } from './storage_area.js';
 import { turns } from './turns.js';
 import { convertItems, Measure } from './values.js';
+import { verifying } from './verify.js';
 import { listenForWake, Nudge, Waker } from './wake.js';
 import { Watcher, watcherOf } from './watcher.js';
 
@@ -135,6 +136,7 @@ export function connect(options = {}) {
     turns: turns(call, () => calls.hold()),
     images: images(call),
     trash: trash(call),
+    verify: verifying(call, calls.progress),
     call,
     siteCache: siteCache(caller(fallback?.hosted ?? calls), events, status, options.siteCache, quiet),
     duringTurn,

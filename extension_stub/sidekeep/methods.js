@@ -19,6 +19,7 @@ const READS = new Set([
   'history.watch',
   'host.ping',
   'host.status',
+  'host.verify',
   'images.get',
   'images.thumbnail', // it may keep what it made: done twice is done once
   'sessions.get', // it may bring rows of an older kind into the new form: done twice is done once

@@ -5,6 +5,7 @@ Rules:
 * The same work that several calls want (a thumbnail of one picture) is done once.
 * Calls that come meanwhile are served; a call that waits for slow work holds no snapshot.
 * Nothing is imported before the first slow work.
+* What a helper tells of a job that goes on leaves as ``host.progress``, as it is.
 """
 
 from __future__ import annotations
@@ -44,7 +45,12 @@ class Limits(NamedTuple):
     memory: int | None
 
 
-LIMITS = {"thumbnails": Limits(20.0, 1_000_000_000), "search": Limits(60.0, None)}
+LIMITS = {
+    "thumbnails": Limits(20.0, 1_000_000_000),
+    "search": Limits(60.0, None),
+    # It reads one snapshot, and as long as that lives the file cannot reuse what is freed.
+    "verify": Limits(300.0, None),
+}
 
 Outcome = Callable[["Pieces | SidekeepError | None"], None]
 
@@ -102,7 +108,10 @@ class SlowWork:
         from sidekeep.helper.parent import JobFailed
 
         for kind, helper in self._helpers.items():
-            for number, answer in helper.take():
+            ended = helper.take()
+            for _, words in helper.told():
+                self._channel.notify("host.progress", words)
+            for number, answer in ended:
                 work = self._by_number.pop((kind, number))
                 del self._by_key[kind, work.slow.key]
                 result: Pieces | Slow | SidekeepError | None

@@ -22,6 +22,8 @@ import traceback
 from _thread import start_new_thread
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from types import ModuleType
 from typing import NoReturn
 
 import msgspec
@@ -49,16 +51,25 @@ def main(arguments: list[str]) -> NoReturn:
     os.umask(0o077)
     os.chdir("/")
     be_modest(None if memory == "-" else int(memory))
-    run = importlib.import_module(importlib.import_module(table).KINDS[kind]).run
+    work = importlib.import_module(importlib.import_module(table).KINDS[kind])
     _write(target, Answer(0, frames.READY, b""))
     while (job := _read_job(source)) is not None:
         allow_processor_seconds(float(seconds))
-        answer = do(run, *job)
+        answer = do(_running(work, job[0], target), *job)
         _write(target, answer)
         if answer.what == frames.EXHAUSTED:
             break
         del job, answer  # not kept until the next one has been read
     os._exit(0)
+
+
+def _running(work: ModuleType, number: int, target: int) -> Callable[[bytes], bytes]:
+    """Return what does the job of that number; what it tells leaves at once."""
+    telling = getattr(work, "run_telling", None)
+    if telling is None:
+        run: Callable[[bytes], bytes] = work.run
+        return run
+    return partial(telling, tell=lambda words: _write(target, Answer(number, frames.TOLD, words)))
 
 
 def do(run: Callable[[bytes], bytes], number: int, data: bytes) -> Answer:

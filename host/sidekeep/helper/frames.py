@@ -20,6 +20,8 @@ REFUSED = 2
 """The body is an error in MessagePack, ``[code, message, next]``."""
 EXHAUSTED = 3
 """As ``REFUSED``, and the child ends now: it ran out of memory and cannot be trusted any more."""
+TOLD = 4
+"""Not an answer: how far the job is, in the words of its kind. The job goes on."""
 
 _NUMBER = 8
 _LENGTH = 8

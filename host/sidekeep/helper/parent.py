@@ -69,6 +69,7 @@ class Helper:
         self._numbers = count(1)
         self._waiting: deque[tuple[int, Job]] = deque()
         self._done: list[tuple[int, bytes | SidekeepError]] = []
+        self._told: list[tuple[int, bytes]] = []
         self._process: Process | None = None
         self._ready = False
         self._hung_up: float | None = None
@@ -106,6 +107,14 @@ class Helper:
         done, self._done = self._done, []
         return done
 
+    def told(self) -> list[tuple[int, bytes]]:
+        """Return what jobs told of themselves up to the last ``take``: each word once.
+
+        Every word belongs to a job that was not given up; it may have come to its end since.
+        """
+        told, self._told = self._told, []
+        return told
+
     def patience(self) -> float | None:
         """Return in how many seconds ``take`` must be called at the latest; ``None``: never."""
         if self._done:
@@ -142,6 +151,9 @@ class Helper:
             if answer.what == frames.READY:
                 self._ready = True
                 self._deadline = monotonic() + IDLE_SECONDS
+            elif answer.what == frames.TOLD:
+                if not self._cancelled:
+                    self._told.append((answer.number, answer.body))
             else:
                 self._finish(_outcome(answer))
                 if answer.what == frames.EXHAUSTED:

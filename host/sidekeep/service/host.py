@@ -1,4 +1,4 @@
-"""The methods ``host.*`` that work on the store: notices, and finding data again."""
+"""The methods ``host.*`` that work on the store: notices, finding data again, and the check."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from sidekeep.errors import InvalidParams
+from sidekeep.errors import InvalidParams, SidekeepError, UnavailableError
 from sidekeep.model import adoption, notices
 from sidekeep.model.frame import Mutation
 from sidekeep.service.method import Method, Request
+from sidekeep.slow import Slow
 from sidekeep.store.environment import Store
 from sidekeep.store.journal import AnyChange
 from sidekeep.store.transaction import Transaction
+from sidekeep.wire.messages import Pieces
 
 
 class Acknowledge(msgspec.Struct):
@@ -53,8 +55,25 @@ def _adopt(store: Store, params: Adopt) -> bytes:
     return msgspec.json.encode(adoption.put_back(store, params.undo or ""))
 
 
+def _verify(_: Transaction, params: Nothing, request: Request) -> Slow:
+    """Have the store checked. Calls that come meanwhile get the same report."""
+    from sidekeep.helper import verifying
+
+    def finish(_: Store, answer: bytes) -> Pieces:
+        return [answer]
+
+    def failed(_: Store, error: SidekeepError) -> None:
+        raise UnavailableError(
+            f"The check did not come to its end. {error.message}",
+            next="close the browser and run sidekeep verify, which has no limit of time",
+        )
+
+    return Slow("verify", "verify", verifying.job, finish, failed)
+
+
 METHODS: dict[str, Method] = {
     "host.profiles": Method(Nothing, direct=_profiles, area="local"),
     "host.adopt": Method(Adopt, direct=_adopt, area="local"),
+    "host.verify": Method(Nothing, read=_verify, area="local"),
     "host.acknowledge": Method(Acknowledge, prepare=_prepare_acknowledge, area="local"),
 }
