@@ -211,6 +211,25 @@ async def test_a_deleted_session_comes_back_whole(chat: Chat) -> None:
         await chat.call("sessions.restore", id=row["id"])
 
 
+@pytest.mark.parametrize("by", ["id", "undo"])
+async def test_deleting_a_session_takes_all_its_rows_and_brings_the_one_that_counts_back(
+    chat: Chat, by: str
+) -> None:
+    await chat.append(user("q"))
+    row = await chat.call("sessions.save", name="one")
+    await chat.call("sessions.save", name="between")
+    first, between = await chat.plain("savedSessions")
+    twice = [{**first, "name": "two"}, between, first, {**first, "name": "three"}]
+    await chat.host.set({"savedSessions": twice})
+    undo = (await chat.call("sessions.delete", id=row["id"]))["undo"]
+    assert await chat.plain("savedSessions") == [between]
+    assert f"session_{row['id']}" not in await chat.host.keys()
+    await chat.call("sessions.restore", **({"id": row["id"]} if by == "id" else {"undo": undo}))
+    names = [one["name"] for one in await chat.plain("savedSessions")]
+    assert names == ["between", "three"]
+    assert await chat.plain(f"session_{row['id']}") == [user("q")]
+
+
 async def test_one_of_many_cleared_sessions_comes_back(chat: Chat) -> None:
     await chat.append(user("q"))
     rows = [await chat.call("sessions.save", name=str(n)) for n in range(3)]

@@ -240,16 +240,24 @@ def pin(edit: Edit, session: str, *, pinned: bool) -> None:
 
 
 def delete(edit: Edit, session: str) -> None:
-    """Remove a session: its row, and its body."""
+    """Remove a session: its row, and all others that a writer gave the same id, and its body."""
     transaction = edit.transaction
     row = known(transaction, session)
     index = open_list(transaction, INDEX)
     assert index is not None
-    entry = history.entry_of(transaction, INDEX, row.entry)
-    edit.splice(index, index.index_of(entry), [entry], [])
+    entries = [history.entry_of(transaction, INDEX, row.entry)]
+    if row.rows > 1:
+        entries = [entry for entry in index.entries() if _names(transaction, entry, session)]
+    for entry in reversed(entries):
+        edit.splice(index, index.index_of(entry), [entry], [])
     body = open_list(transaction, BODY + session)
     if body is not None:
         edit.drop(body)
+
+
+def _names(transaction: Transaction, entry: Entry, session: str) -> bool:
+    row = rows.of_record(transaction, entry.id, entry.record)
+    return row is not None and row.id == session
 
 
 def clear(edit: Edit) -> None:
