@@ -127,3 +127,21 @@ async def test_importing_the_stub_opens_no_port(browser: Browser) -> None:
     await page.wait_for_timeout(200)
     assert await page.evaluate("spy.ports.length") == 0
     assert await page.evaluate("keep.status().state") == "idle"
+
+
+async def test_a_page_checks_the_store_and_hears_how_far_it_is(browser: Browser) -> None:
+    page = await browser.page()
+    await page.evaluate("keep.storage.local.clear()")
+    report, told, meanwhile = await page.evaluate("""async () => {
+      const shot = `data:image/png;base64,${'AAAA'.repeat(500_000)}`;
+      await keep.storage.local.set({ note: 1, shot });
+      const told = [];
+      const check = keep.verify({ onProgress: (progress) => told.push(progress) });
+      const meanwhile = await keep.storage.local.get('note');
+      return [await check, told, meanwhile];
+    }""")
+    assert (report["ok"], report["problems"], report["more"]) == (True, [], 0)
+    assert (report["checked"]["items"], report["checked"]["blobBytes"]) == (2, 1_500_000)
+    assert told[0]["done"] == 0
+    assert told[-1]["done"] == told[-1]["of"]
+    assert meanwhile == {"note": 1}
