@@ -125,6 +125,7 @@ class Helper:
         """Give a job up: ``take`` will not tell of it. Unknown numbers are ignored."""
         self._waiting = deque(job for job in self._waiting if job[0] != number)
         self._done = [answer for answer in self._done if answer[0] != number]
+        self._told = [words for words in self._told if words[0] != number]
         if number == self._current and not self._cancelled:
             self._cancelled = True
             self._deadline = min(self._deadline, monotonic() + SECONDS_AFTER_CANCEL)
