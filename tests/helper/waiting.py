@@ -62,11 +62,15 @@ def pid_of(helper: Helper) -> int:
 
 
 def state(pid: int) -> str:
-    """Return the letter that ``ps`` shows for a process, empty if it is gone."""
+    """Return the letter that ``ps`` shows for a process, empty if it is gone.
+
+    One that has ended but for some of its threads, which still hold its pipes open, is ``E``.
+    """
     shown = subprocess.run(
         ["/bin/ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
-    return shown.stdout.strip()[:1]
+    letters = shown.stdout.strip()
+    return "E" if letters.startswith("Z") and "l" in letters else letters[:1]
 
 
 def gone_within(pid: int, seconds: float) -> bool:
