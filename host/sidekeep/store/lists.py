@@ -8,6 +8,8 @@ Rules:
   is kept when the entry changes, is copied to another list, or is brought back.
 * Appending writes one entry row, whatever the length. Copying writes rows of references and no
   content.
+* A write transaction has one ``StoredList`` per list: changing one list may change the figures of
+  others (see ``holders``), and whoever has those open must not write what they said before.
 * Every change returns a ``Splice`` for the journal and leaves one reference of each record that
   came or went to it. References of records that come are the caller's to have made: one for the
   list and one for the journal.
@@ -280,6 +282,7 @@ class StoredList:
         place = DOCUMENT.pack(0, self.revision, self.size)
         row = place + seal(msgspec.msgpack.encode(self.header))
         self._transaction.put(DOCUMENTS, row_key(self.key), row)
+        self._transaction.lists[self.key] = self
 
     def drop(self, after: int = ABSENT) -> Splice:
         """Remove the list with all its entries. ``after``: what takes its place."""
@@ -298,18 +301,27 @@ class StoredList:
 
 
 def find(transaction: Transaction, key: str) -> StoredList | None:
-    """Return the list of that key, or ``None`` if the key holds none."""
+    """Return the list of that key, or ``None`` if the key holds none.
+
+    In a write transaction it is the same object for all who ask, until a call is given up.
+    """
     row = transaction.get(DOCUMENTS, row_key(key))
     if row is None:
         return None
     number, revision, size = DOCUMENT.unpack_from(row)
     if number:
         return None
+    known = transaction.lists.get(key)
+    if known is not None:
+        return known
     body = unseal(row[DOCUMENT.size :], f"The header of the list {key[:64]!r}")
     header = msgspec.msgpack.decode(body, type=Header)
     if header.version != VERSION:
         raise damaged(f"The list {key[:64]!r} has the unknown version {header.version}.")
-    return StoredList(transaction, key, header, revision, size)
+    found = StoredList(transaction, key, header, revision, size)
+    if transaction.writable:
+        transaction.lists[key] = found
+    return found
 
 
 def state(transaction: Transaction, key: str) -> int:

@@ -17,6 +17,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import lmdb
 
@@ -25,6 +26,9 @@ from sidekeep.store.layout import (
     CRC,
     META,
 )
+
+if TYPE_CHECKING:
+    from sidekeep.store.lists import StoredList
 
 _HEAD = struct.Struct(">QQQQQQQQQ")
 HEAD_KEY = b"head"
@@ -106,10 +110,11 @@ class Transaction:
     """A read or write transaction. Made by ``Store.read`` and ``Store.write``.
 
     ``small_chunks``: content is written in smaller chunks than usual, because the free space of the
-    file lies in small pieces.
+    file lies in small pieces. ``lists``: the lists that a write transaction has open, by their keys
+    (see ``lists.find``).
     """
 
-    __slots__ = ("_environment", "_head", "_stored", "small_chunks", "txn", "writable")
+    __slots__ = ("_environment", "_head", "_stored", "lists", "small_chunks", "txn", "writable")
 
     def __init__(
         self, environment: lmdb.Environment, *, writable: bool, small_chunks: bool = False
@@ -118,6 +123,7 @@ class Transaction:
         self.txn = environment.begin(write=writable, buffers=True)
         self.writable = writable
         self.small_chunks = small_chunks
+        self.lists: dict[str, StoredList] = {}
         self._head: Head | None = None
         self._stored: tuple[int, ...] = ()
 
@@ -141,6 +147,7 @@ class Transaction:
         with source.txn.cursor() as cursor:
             for key, row in cursor:
                 self.txn.put(bytes(key), bytes(row), append=True)
+        self.lists.clear()
         self._head = None
         self._stored = ()
 
@@ -208,7 +215,7 @@ class Transaction:
 
 
 class _Nested:
-    """A nested LMDB transaction that also restores the counters when it is given up."""
+    """A nested LMDB transaction that also restores what is in memory when it is given up."""
 
     __slots__ = ("_numbers", "_parent", "_transaction")
 
@@ -236,4 +243,5 @@ class _Nested:
             child.commit()
         else:
             child.abort()
+            transaction.lists.clear()  # what they say of themselves was given up too
             transaction._head = Head(self._numbers)
