@@ -364,7 +364,10 @@ export interface FallbackStatus {
 /** What the host wants a person to know; it is told again until it is acknowledged. */
 export interface Notice {
   readonly id: string;
-  /** `interruptedTurn`: an answer was cut off; `turnId`, `entryId` and `conversation` say which. */
+  /**
+   * `interruptedTurn`: an answer was cut off; `turnId`, `entryId` and `conversation` say which.
+   * `unsettledTurns`: some were, and could not be looked after; the next hello tries again.
+   */
   readonly kind: string;
   /** One sentence. */
   readonly text: string;

@@ -182,7 +182,17 @@ class Connection:
         return msgspec.json.encode(answer)
 
     def _cut_off(self, store: Store, caller: Caller) -> list[dict[str, object]]:
-        """Deal with turns that were cut off, and return what is to be told of them."""
+        """Deal with turns that were cut off, and return what is to be told of them.
+
+        What stands in the way (a full disk, a writer that does not end, a damaged row) is told as
+        well, and the store is used all the same; the next hello tries again.
+        """
+        from sidekeep.model import notices
+
+        outcome = outcome_of(self._settled, store, caller)
+        return [notices.unsettled(outcome)] if isinstance(outcome, SidekeepError) else outcome
+
+    def _settled(self, store: Store, caller: Caller) -> list[dict[str, object]]:
         from sidekeep.model import notices
         from sidekeep.model.frame import Frame
 

@@ -176,6 +176,7 @@ class Execution:
                     self._render(store, task, outcome)
                 else:
                     self.answer(task.call, outcome)
+                    self._prepare_thumbnails(store, outcome)
         elif isinstance(outcomes, (DiskFullError, QuotaError)) and len(tasks) > 1:
             for task in tasks:
                 self._run(store, [task])
@@ -280,8 +281,10 @@ class Execution:
         outcome = task.method.read(frame.transaction, task.params, task.request)
         if isinstance(outcome, Slow):
             return outcome
-        # Read at once: what lies in the file may be gone when the reply is sent.
-        return [piece if isinstance(piece, bytes) else held(piece) for piece in outcome]
+        # Read at once: what lies in the file may be gone when the reply is sent. In its place,
+        # since a listing also says which thumbnails it lacks.
+        outcome[:] = [piece if isinstance(piece, bytes) else held(piece) for piece in outcome]
+        return outcome
 
 
 def outcome_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 from collections.abc import AsyncIterator
@@ -12,6 +13,7 @@ import pytest_asyncio
 from PIL import Image
 
 from tests.conversations.chat import Chat, assistant, check_store, image, picture, text, user
+from tests.harness.messages import Call
 from tests.harness.sidekeep_host import Sandbox, refused
 
 
@@ -163,6 +165,22 @@ async def test_thumbnails_are_made_once_and_listed(gallery: Chat) -> None:
     other = (await gallery.call("images.thumbnail", ref=ref, edge=96))["url"]
     assert opened(other).size == (96, 64)
     assert shown((await gallery.history())[0]) == shot
+
+
+async def test_thumbnails_are_made_for_a_listing_that_shares_its_frame_with_a_change(
+    gallery: Chat,
+) -> None:
+    await gallery.append(user([image(screenshot(1))]))
+    states = []
+    for number in range(600):  # nobody asks for the thumbnail itself, or lists without a change
+        change = Call("storage.set", {"area": "local", "items": {"a": number}})
+        listing = Call("history.list", {"pixels": "thumbnail"})
+        _, listed = await gallery.host.batch([change, listing])
+        states += [one["state"] for one in listed["images"]]
+        if states[-1] == "ready":
+            break
+        await asyncio.sleep(0.05)
+    assert set(states) == {"pending", "ready"}
 
 
 async def test_what_cannot_be_shown_says_so_and_keeps_its_bytes(gallery: Chat) -> None:

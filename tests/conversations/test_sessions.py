@@ -116,7 +116,7 @@ async def test_fields_of_others_in_a_row_stay(chat: Chat) -> None:
     await chat.call("sessions.rename", id="s1", name="B")
     await chat.call("sessions.append", id="s1", entries=[assistant("Y")])
     changed = await chat.plain("savedSessions")
-    assert changed[0] == {**rows[0], "name": "B", "textDigest": "y\n"}
+    assert changed[0] == {**rows[0], "name": "B", "textDigest": "x\ny\n"}
     assert changed[1:] == rows[1:]
     (row,) = await chat.sessions()
     assert (row["name"], row["entries"]) == ("B", 2)
@@ -230,6 +230,20 @@ async def test_deleting_a_session_takes_all_its_rows_and_brings_the_one_that_cou
     assert await chat.plain(f"session_{row['id']}") == [user("q")]
 
 
+async def test_what_is_appended_to_a_session_without_a_digest_makes_one_of_its_whole_body(
+    chat: Chat,
+) -> None:
+    await chat.append(user("apples"))
+    row = await chat.call("sessions.save")
+    (stored,) = await chat.plain("savedSessions")
+    del stored["textDigest"]
+    await chat.host.set({"savedSessions": [stored]})
+    await chat.call("sessions.append", id=row["id"], entries=[user("pears")])
+    (stored,) = await chat.plain("savedSessions")
+    assert "apples" in stored["textDigest"]
+    assert "pears" in stored["textDigest"]
+
+
 async def test_one_of_many_cleared_sessions_comes_back(chat: Chat) -> None:
     await chat.append(user("q"))
     rows = [await chat.call("sessions.save", name=str(n)) for n in range(3)]
@@ -295,7 +309,7 @@ async def test_the_old_kind_of_rows_is_split_at_the_first_call(chat: Chat) -> No
     legacy = [
         {"id": "s1", "name": "A", "createdAt": 1, "history": [user("Hi")]},
         None,
-        {"id": "new", "name": "N", "createdAt": 2, "pinned": True, "textDigest": "y\n"},
+        {"id": "new", "name": "N", "createdAt": 2, "pinned": True, "textDigest": "x\ny\n"},
         {"name": "no id", "createdAt": 3, "history": [user("lost?")]},
         {"id": "there", "name": "T", "createdAt": 4, "history": [user("older")]},
     ]

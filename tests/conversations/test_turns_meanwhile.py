@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import lmdb
 import pytest
 
+from sidekeep.store.locks import FileLock
 from tests.conversations.chat import (
     Chat,
     assistant,
@@ -93,6 +95,44 @@ async def test_stamps_cannot_take_the_place_of_the_answer(chat: Chat, name: str)
         await chat.call("turns.complete", turnId=turn["turnId"], content="a", stamps={name: None})
     await chat.call("turns.complete", turnId=turn["turnId"], content="a", stamps={"n": 1})
     assert await chat.history() == [user("q"), assistant("a", n=1)]
+
+
+async def test_a_writer_that_does_not_end_keeps_nobody_from_the_store_at_the_hello(
+    sandbox: Sandbox,
+) -> None:
+    async with sandbox.open(client="dead") as host:
+        turn = await host.call("turns.begin", TURN)
+    lock = FileLock(str(sandbox.store_file().parent / "write.lock"), "a test")
+    lock.acquire()
+    async with sandbox.open(client="new") as host:
+        (notice,) = host.greeting["notices"]
+        assert notice["kind"] == "unsettledTurns"
+        assert await host.get("history") == {"history": [user("q")]}
+        lock.close()
+        await host.call("host.acknowledge", {"notice": notice["id"]})
+        await host.set({"a": 1})
+    async with sandbox.open(client="new") as host:
+        (notice,) = host.greeting["notices"]
+        assert (notice["kind"], notice["turnId"]) == ("interruptedTurn", turn["turnId"])
+        assert await Chat(host).history() == [user("q", failed="interrupted")]
+
+
+async def test_a_damaged_row_of_a_turn_is_told_and_keeps_nobody_from_the_store(
+    sandbox: Sandbox,
+) -> None:
+    async with sandbox.open(client="dead") as host:
+        turn = await host.call("turns.begin", TURN)
+    path = str(sandbox.store_file())
+    with lmdb.open(path, subdir=False) as environment, environment.begin(write=True) as change:
+        (key,) = [key for key, _ in change.cursor() if key.endswith(turn["turnId"].encode())]
+        row = change.get(key)
+        assert row is not None
+        change.put(key, b"x" + row[1:])
+    async with sandbox.open(client="new") as host:
+        (notice,) = host.greeting["notices"]
+        assert notice["kind"] == "unsettledTurns"
+        assert "checksum" in notice["text"]
+        assert await host.get("history") == {"history": [user("q")]}
 
 
 ODD: list[Any] = [None, 5, {}, [], ["s", None, 5], [[1]], [{"text": 5}], [{"image_url": 5}]]

@@ -168,6 +168,7 @@ async def test_a_check_ends_with_the_port(sandbox: Sandbox) -> None:
     async with sandbox.open() as host:
         helper = await stopped_helper(host)
         waiting = asyncio.ensure_future(host.call("host.verify", {}))
+        await asyncio.sleep(0)  # it is sent before the ping
         await host.ping()
         pid = host.pid
     await asyncio.gather(waiting, return_exceptions=True)
@@ -177,6 +178,7 @@ async def test_a_check_ends_with_the_port(sandbox: Sandbox) -> None:
 async def test_a_helper_that_dies_fails_the_check_and_says_what_to_do(host: SidekeepHost) -> None:
     helper = await stopped_helper(host)
     waiting = asyncio.ensure_future(host.call("host.verify", {}))
+    await asyncio.sleep(0)  # it is sent before the ping
     await host.ping()
     os.kill(helper, signal.SIGKILL)
     with refused("unavailable") as caught:

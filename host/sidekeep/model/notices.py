@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sidekeep.caller import Caller
-from sidekeep.errors import NotFoundError
+from sidekeep.errors import NotFoundError, SidekeepError
 from sidekeep.model import adoption
 from sidekeep.model.edit import Edit
 from sidekeep.model.frame import Mutation
@@ -17,6 +17,8 @@ from sidekeep.store import turns
 from sidekeep.store.journal import AnyChange
 from sidekeep.store.transaction import Transaction
 from sidekeep.store.turns import INTERRUPTED, OPEN, Turn
+
+UNSETTLED = "unsettledTurns"
 
 
 def orphans(transaction: Transaction, caller: Caller) -> list[Turn]:
@@ -60,8 +62,20 @@ def pending(transaction: Transaction) -> list[dict[str, object]]:
     ]
 
 
+def unsettled(error: SidekeepError) -> dict[str, object]:
+    """Return the notice that turns which were cut off could not be looked after."""
+    told: dict[str, object] = {
+        "id": UNSETTLED,
+        "kind": UNSETTLED,
+        "text": f"Answers that were cut off could not be looked after: {error.message}",
+    }
+    return told if error.next is None else {**told, "next": error.next}
+
+
 def acknowledge(transaction: Transaction, notice: str) -> None:
     """Do not tell of this again; ``NotFoundError`` for an unknown notice."""
+    if notice == UNSETTLED:  # it comes again only if that happens again
+        return
     if notice == "otherStores":
         adoption.answered(transaction)
         return

@@ -199,7 +199,10 @@ def append(edit: Edit, session: str, new: Sequence[NewEntry]) -> history.Appende
     row = known(transaction, session)
     body_of(transaction, session)
     appended = history.append(edit, BODY + session, new)
-    before = _present_digest(transaction, row) or ""
+    before = _present_digest(transaction, row)
+    if before is None:  # nobody wrote one; that of the new entries alone would not be the body's
+        refresh_digest(edit, session)
+        return appended
     after = digest((one.facts for one in new), before)
     if after != before:
         _rewrite_row(edit, row, {"textDigest": after})

@@ -343,7 +343,7 @@ def edited(
     target = open_list(transaction, HISTORY)
     entry = history.entry_of(transaction, HISTORY, identity)
     assert target is not None
-    for turn in turns.walk(transaction):
+    for turn in list(turns.walk(transaction)):  # rows are written meanwhile
         # One that was cut off might still be completed; its answer has no place any more either.
         if turn.conversation != word or turn.state not in (OPEN, INTERRUPTED):
             continue
