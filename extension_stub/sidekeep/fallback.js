@@ -23,7 +23,7 @@ import { SidekeepError } from './errors.js';
 import { fromBrowser, isMoved, readState, throughGate } from './move_state.js';
 import { Mover } from './mover.js';
 import { serveAll, serveUnlocked } from './real_batch.js';
-import { SERVED } from './real_calls.js';
+import { isOfHostItself, SERVED } from './real_calls.js';
 import { HandOver, RealEvents } from './real_events.js';
 import { Measure } from './values.js';
 import { Waiting } from './waiting.js';
@@ -103,7 +103,7 @@ export class Fallback {
    */
   call(method, params, measure, lane, view = itself) {
     const { calls } = this.#context;
-    if (this.#mode === 'host' || isPlainHostCall(method)) return calls.call(method, params, measure, lane, view);
+    if (this.#mode === 'host' || isOfHostItself(method)) return calls.call(method, params, measure, lane, view);
     if (!SERVED.includes(method)) return this.#ask(method, params, measure, lane, view);
     return this.#enqueue(new Waiting(this.#next++, method, params, measure, lane, view));
   }
@@ -169,13 +169,19 @@ export class Fallback {
     return this.#serving;
   }
 
+  /** Whether it has to be looked where the data is. */
+  get #isUndecided() {
+    return this.#mode === 'unknown' || (this.#unsure && this.#mode === 'browser');
+  }
+
   async #serve() {
     await null; // it is noted before it can end
     try {
-      if (this.#mode === 'unknown' || this.#unsure) await this.#find();
-      while (this.#queued.length > 0 && this.#mode === 'browser') {
+      // Calls and listeners come while it looks and serves: who asks then has this run.
+      while (this.#isUndecided || (this.#queued.length > 0 && this.#mode === 'browser')) {
+        if (this.#isUndecided) await this.#find();
         // A lock of the incognito side would hold nobody up.
-        await (this.#incognito ? this.#serveBatch() : throughGate('shared', () => this.#serveBatch()));
+        else await (this.#incognito ? this.#serveBatch() : throughGate('shared', () => this.#serveBatch()));
       }
     } catch (error) {
       this.#giveUp([...this.#queued.splice(0), ...this.#waiting], fromBrowser(error));
@@ -184,9 +190,12 @@ export class Fallback {
   }
 
   async #find() {
-    this.#unsure = false;
+    this.#unsure = false; // a listener that comes while it reads is not covered by what it reads
     this.#incognito = isIncognito();
-    const state = await readState();
+    const state = await readState().catch((error) => {
+      this.#unsure = true;
+      throw error;
+    });
     if (this.#mode === 'host') return; // the event of the mark was faster
     if (isMoved(state)) {
       this.#moved(state);
@@ -210,13 +219,19 @@ export class Fallback {
     if (!this.#incognito && !this.#closed) this.#mover.attempt();
     const batch = this.#queued.splice(0);
     if (!this.#incognito) {
-      await serveAll(batch, state !== null);
+      await serveAll(batch, state !== null, () => this.#tellNew());
       return;
     }
-    const moved = await serveUnlocked(batch);
+    const moved = await serveUnlocked(batch, () => this.#tellNew());
     if (!moved) return;
     this.#moved(moved);
     for (const call of batch) this.#again(call);
+  }
+
+  /** Tells listeners that came while calls were served what these changed: before they settle. */
+  async #tellNew() {
+    if (!this.#isUndecided) return;
+    await this.#find().catch(() => {}); // it is looked for again after these calls, and said then
   }
 
   /**
@@ -334,14 +349,6 @@ export class Fallback {
     const told = { serves, state, done, of, reason: error?.message ?? null, next: error?.next ?? null };
     this.#context.status.fellBack(Object.freeze(told));
   }
-}
-
-/**
- * Whether it can be asked before the data has moved.
- * @param {string} method
- */
-function isPlainHostCall(method) {
-  return method.startsWith('host.') && method !== 'host.adopt';
 }
 
 /**

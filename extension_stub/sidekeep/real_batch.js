@@ -5,7 +5,7 @@
  * Rules of this module:
  * - Calls that take one step of the browser are under way together: its areas keep their order. One that
  *   takes more is alone.
- * - They settle in call order.
+ * - They settle in call order, each after listeners have heard what it changed.
  */
 
 import { isMoved, readState } from './move_state.js';
@@ -18,19 +18,21 @@ import { isOneStep, noteAgain, serve } from './real_calls.js';
  * Serves calls while the gate keeps the data where it is.
  * @param {Waiting[]} batch
  * @param {boolean} moving whether changes have to be noted
+ * @param {() => Promise<void>} told awaited before each settles: listeners have heard what it changed; never rejects
  */
-export async function serveAll(batch, moving) {
+export async function serveAll(batch, moving, told) {
   const results = await start(batch, moving ? [] : null);
-  await settle(batch, results);
+  await settle(batch, results, told);
 }
 
 /**
  * Serves calls where no lock keeps the data where it is: the incognito side of a split extension.
  * @param {Waiting[]} batch
+ * @param {() => Promise<void>} told awaited before each settles: listeners have heard what it changed; never rejects
  * @returns {Promise<import('./move_state.js').Moved | null>} not null: the data moved meanwhile, and the calls
  *   are not settled
  */
-export async function serveUnlocked(batch) {
+export async function serveUnlocked(batch, told) {
   /** @type {Notes} */
   const notes = [];
   const results = await start(batch, notes);
@@ -41,7 +43,7 @@ export async function serveUnlocked(batch) {
     state = await readState();
   }
   if (isMoved(state)) return state;
-  await settle(batch, results);
+  await settle(batch, results, told);
   return null;
 }
 
@@ -67,7 +69,13 @@ async function start(batch, notes) {
 /**
  * @param {Waiting[]} batch
  * @param {Promise<any>[]} results
+ * @param {() => Promise<void>} told
  */
-async function settle(batch, results) {
-  for (const [index, call] of batch.entries()) await call.settle(/** @type {Promise<any>} */ (results[index]));
+async function settle(batch, results, told) {
+  for (const [index, call] of batch.entries()) {
+    const result = /** @type {Promise<any>} */ (results[index]);
+    await Promise.allSettled([result]);
+    await told();
+    await call.settle(result);
+  }
 }

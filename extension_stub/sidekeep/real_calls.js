@@ -14,7 +14,7 @@
 import { decodeBuffers } from './buffers.js';
 import { SidekeepError } from './errors.js';
 import { fromBrowser, NOTE_PREFIX, OWN_PREFIX, realArea, UPDATE, withLock } from './move_state.js';
-import { byCodePoint, copied, put } from './trees.js';
+import { byCodePoint, copied, own, put } from './trees.js';
 import { convertItems, convertSessionItems, Measure } from './values.js';
 
 /** @typedef {import('./events.js').AreaName} AreaName */
@@ -25,6 +25,14 @@ import { convertItems, convertSessionItems, Measure } from './values.js';
 export const SERVED = Object.freeze(
   ['get', 'getKeys', 'getBytesInUse', 'set', 'remove', 'clear', 'update'].map((name) => `storage.${name}`),
 );
+
+/**
+ * @param {string} method
+ * @returns {boolean} whether a host can be asked it before the data has moved there
+ */
+export function isOfHostItself(method) {
+  return method.startsWith('host.') && method !== 'host.adopt';
+}
 
 /**
  * @param {string} method one of SERVED
@@ -224,7 +232,7 @@ async function remove(area, keys, notes) {
  * @param {Notes | null} notes
  */
 async function update(area, { key, ...change }, notes) {
-  const old = (await get(area, key))[key];
+  const old = own(await get(area, key), key);
   const value = changed(key, old, change);
   /** @type {Items} */
   const items = {};

@@ -64,7 +64,7 @@ export class RealEvents {
     }
   }
 
-  /** Hears nothing more, and drops what was held. */
+  /** Hears nothing more, and drops what was held: nobody knows yet whether the real areas served then. */
   end() {
     for (const remove of this.#remove.splice(0)) remove();
     this.#held = [];

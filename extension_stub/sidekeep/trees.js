@@ -25,6 +25,18 @@ export function put(object, key, value) {
 }
 
 /**
+ * What an object has under a key of an application's. A plain look-up of `constructor`, `valueOf` or
+ * `__proto__` finds what every object inherits.
+ * @template T
+ * @param {Record<string, T>} object
+ * @param {string} key
+ * @returns {T | undefined} undefined: nothing of its own
+ */
+export function own(object, key) {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/**
  * Compares as UTF-8 bytes would; JavaScript's own order puts U+E000…U+FFFF after surrogate pairs.
  * @param {string} left
  * @param {string} right
@@ -110,7 +122,7 @@ export function mergeDefaults(defaults, stored) {
   /** @type {Record<string, unknown>} */
   const result = {};
   for (const key of Object.keys({ ...defaults, ...stored }).sort(byCodePoint)) {
-    const fallback = Object.hasOwn(defaults, key) ? defaults[key] : undefined;
+    const fallback = own(defaults, key);
     if (!Object.hasOwn(stored, key)) {
       put(result, key, fallback);
       continue;

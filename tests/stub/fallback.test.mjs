@@ -324,6 +324,61 @@ test('listeners hear each change once, whoever makes it and wherever the data is
   assert.equal(life.areas.session.onChanged.count(), 0);
 });
 
+test('a listener that is added right after an awaited call hears what others change, without another call', async () => {
+  live(new World());
+  const { local } = here().storage;
+  const other = here().storage.local;
+  const heard = [];
+  await local.get('a');
+  local.onChanged.addListener((changes) => heard.push(changes));
+  await other.set({ a: 1 });
+  await other.set({ a: 2 });
+  await sleep(5);
+  assert.deepEqual(heard, [{ a: { newValue: 1 } }, { a: { newValue: 2, oldValue: 1 } }]);
+});
+
+test('calls one after another are heard each before its promise, at whatever moment the listener came', async () => {
+  for (const incognito of [false, true]) {
+    for (let pause = 0; pause < 12; pause += 1) {
+      live(new World());
+      globalThis.chrome.extension.inIncognitoContext = incognito;
+      const { local } = here().storage;
+      const heard = [];
+      const listener = (changes) => heard.push(Object.values(changes)[0].newValue);
+      await local.get('a');
+      const first = local.set({ a: 1 });
+      for (let n = 0; n < pause; n += 1) await (n % 2 ? null : new Promise((done) => setImmediate(done)));
+      const late = life.world.real.local.has('a'); // it was too late for the first change
+      local.onChanged.addListener(listener);
+      await first;
+      assert.deepEqual(heard, late ? [] : [1], `listener after ${pause} steps`);
+      for (const a of [2, 3, 4]) {
+        await local.set({ a });
+        assert.equal(heard.at(-1), a);
+      }
+      local.onChanged.removeListener(listener);
+      assert.deepEqual(heard, late ? [2, 3, 4] : [1, 2, 3, 4]);
+      await life.end();
+    }
+  }
+});
+
+test('a new listener hears although the browser could not say at first where the data is', async () => {
+  live(new World());
+  const { local } = here().storage;
+  const heard = [];
+  await local.get('a');
+  const { get } = life.areas.local;
+  life.areas.local.get = async () => {
+    throw new Error('busy');
+  };
+  local.onChanged.addListener((changes) => heard.push(changes));
+  await sleep(5);
+  life.areas.local.get = get;
+  await local.set({ a: 1 });
+  assert.deepEqual(heard, [{ a: { newValue: 1 } }]);
+});
+
 test('a listener in a context that starts after the move hears the host alone', async () => {
   const { world } = oldProfile();
   live(world).installed = true;
