@@ -25,7 +25,7 @@ import { realStorage } from './browser.js';
 import { SidekeepError } from './errors.js';
 import { isMoved, MOVE_KEY, MOVER, MOVING, readState, realArea, throughGate, withLock } from './move_state.js';
 import { bytesOf, forgetNotes, itemOf, keysOf, readNotes, same } from './real_calls.js';
-import { put } from './trees.js';
+import { own, put } from './trees.js';
 import { Measure } from './values.js';
 
 /** @typedef {import('./events.js').AreaName} AreaName */
@@ -170,7 +170,7 @@ export class Move {
   async #copyLate(area, key, seq) {
     const { items, measure } = await itemOf(area, key);
     const { value, revision } = await this.#hosted(area, key);
-    if (revision > seq || same(value, items[key])) return;
+    if (revision > seq || same(value, own(items, key))) return;
     try {
       if (Object.hasOwn(items, key)) await this.#set(area, items, { [key]: revision }, measure);
       else await this.#call('storage.remove', { area, keys: [key] });
@@ -209,11 +209,12 @@ export class Move {
   async #copy(area, key) {
     const { items, measure } = await itemOf(area, key);
     const exists = Object.hasOwn(items, key);
+    const wanted = own(items, key);
     const replaced = REPLACED_PREFIX + key;
     let kept = false;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       const { value, revision } = await this.#hosted(area, key);
-      if (revision === 0 ? !exists : exists && same(value, items[key])) {
+      if (revision === 0 ? !exists : exists && same(value, wanted)) {
         this.#copied[area].set(key, revision);
         return;
       }
@@ -221,7 +222,7 @@ export class Move {
       const change = { ...items };
       const expect = { [key]: revision };
       const foreign = revision !== 0 && this.#copied[area].get(key) !== revision;
-      if (foreign && !kept && !goesToTrash(area, key, value, items[key])) {
+      if (foreign && !kept && !goesToTrash(area, key, value, wanted)) {
         put(change, replaced, value);
         expect[replaced] = 0;
       }
@@ -267,7 +268,7 @@ export class Move {
    */
   async #hosted(area, key) {
     const { items, revisions } = await this.#call('storage.get', { area, keys: [key], revisions: true });
-    return { value: items[key], revision: revisions[key] ?? 0 };
+    return { value: own(items, key), revision: own(/** @type {Record<string, number>} */ (revisions), key) ?? 0 };
   }
 }
 

@@ -241,6 +241,58 @@ async def test_what_the_host_had_already_and_is_different_stays_in_undo(
         assert restored == ["of the host", [entry]]
 
 
+async def test_a_listener_that_comes_right_after_a_call_hears_the_others_and_its_own(
+    playwright: Playwright, place: Installation, extension: Path
+) -> None:
+    async with _running(playwright, place, extension) as browser:
+        page = await browser.page(options=FALLBACK)
+        other = await browser.page(options=FALLBACK)
+        await page.evaluate("""async () => {
+          globalThis.heard = [];
+          await keep.storage.local.get('a');
+          keep.storage.onChanged.addListener(({ a }) => heard.push(a.newValue));
+        }""")
+        for value in (1, 2):
+            await other.evaluate("(a) => keep.storage.local.set({ a })", value)
+        await until_true(page, "heard.length === 2")
+        steps = await page.evaluate("""async () => {
+          const steps = [];
+          for (const a of [3, 4, 5]) {
+            await keep.storage.local.set({ a });
+            steps.push(heard.at(-1));
+          }
+          return steps;
+        }""")
+        assert steps == [3, 4, 5]
+        assert await page.evaluate("heard") == [1, 2, 3, 4, 5]
+
+
+async def test_keys_that_every_object_inherits_are_served_and_moved_like_others(
+    playwright: Playwright, place: Installation, extension: Path, launcher: str
+) -> None:
+    async with _running(playwright, place, extension) as browser:
+        page = await browser.page(options=FALLBACK)
+        read = """async () => Object.entries(await keep.storage.local.get()).map(
+          ([key, value]) => [key, JSON.stringify(value)])"""
+        names = ["__proto__", "constructor", "hasOwnProperty", "toString", "valueOf"]
+        await page.evaluate(
+            """async (names) => {
+              for (const name of names) await keep.storage.local.update(name, { push: name });
+              await keep.storage.local.update('count', { increment: 1 });
+            }""",
+            names,
+        )
+        before = await page.evaluate(read)
+        assert before == [[name, f'["{name}"]'] for name in ["__proto__", "constructor"]] + [
+            ["count", "1"],
+            *([name, f'["{name}"]'] for name in names[2:]),
+        ]
+        place.register(HOST, launcher)
+        await page.evaluate("keep.retry()")
+        assert await page.evaluate(read) == before
+        await _own_keys_only(page)
+
+
 async def test_a_persons_action_tries_at_once(
     playwright: Playwright, place: Installation, extension: Path, launcher: str
 ) -> None:

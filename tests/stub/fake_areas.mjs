@@ -61,7 +61,7 @@ export class FakeStore {
     const { area } = params;
     const items = this.areas[area];
     if (params.expect) {
-      const revisions = {};
+      const revisions = Object.create(null);
       for (const key of Object.keys(params.expect)) revisions[key] = items.get(key)?.revision ?? 0;
       if (Object.entries(params.expect).some(([key, revision]) => revisions[key] !== revision)) {
         return { error: { code: -32002, message: 'changed', data: { kind: 'conflict', revisions } } };
@@ -106,7 +106,7 @@ export class FakeStore {
 
   change(area, given) {
     const items = this.areas[area];
-    const changes = {};
+    const changes = Object.create(null); // any key may be set
     for (const [key, newValue] of Object.entries(given)) {
       const old = items.get(key);
       if (equal(old?.value, newValue)) continue;
@@ -275,7 +275,7 @@ export class Life {
     const area = {
       get: operation('get', (keys) => Object.fromEntries(keysOf(keys).sort().map((key) => [key, map.get(key)]))),
       set: operation('set', (items) => {
-        const changes = {};
+        const changes = Object.create(null); // any key may be set
         const before = new Map(map);
         for (const [key, newValue] of Object.entries(items)) {
           if (map.has(key) && equal(map.get(key), newValue)) continue;
@@ -290,7 +290,7 @@ export class Life {
         changed(changes);
       }),
       remove: operation('remove', (keys) => {
-        const changes = {};
+        const changes = Object.create(null); // any key may be set
         for (const key of keysOf(keys)) {
           changes[key] = { oldValue: map.get(key) };
           map.delete(key);
