@@ -32,7 +32,7 @@ def settling(caller: Caller, turn: Turn) -> Mutation:
     A context that lost its port goes on with its turn; that its host was another one does not
     matter.
     """
-    from sidekeep.model.turns import interrupt
+    from sidekeep.model.answers import interrupt
 
     def settle(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
         if turn.client and turn.client == caller.client:

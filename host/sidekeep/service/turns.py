@@ -9,6 +9,7 @@ import msgspec
 
 from sidekeep.errors import InvalidParams
 from sidekeep.jsontext import Path
+from sidekeep.model import answers
 from sidekeep.model import turns as model
 from sidekeep.model.edit import Edit
 from sidekeep.model.entries import NewEntry, prepare
@@ -296,7 +297,7 @@ def _prepare_complete(params: Complete, _: Request) -> Mutation:
 
     def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
         edit = Edit(transaction, revision, "turns.complete")
-        turn = model.complete(edit, params.turnId, bytes(params.content), params.stamps or {})
+        turn = answers.complete(edit, params.turnId, bytes(params.content), params.stamps or {})
         return edit.finish()[0], _encode(
             {
                 "id": entry_word(turn.answer),
@@ -313,7 +314,7 @@ def _prepare_fail(params: Fail, _: Request) -> Mutation:
     def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
         edit = Edit(transaction, revision, "turns.fail")
         turn = turns.find(transaction, params.turnId)
-        turn = model.fail(edit, turn, params.reason, params.partial)
+        turn = answers.fail(edit, turn, params.reason, params.partial)
         answer = entry_word(turn.answer) if turn.answer else None
         return edit.finish()[0], _encode({"id": answer})
 
