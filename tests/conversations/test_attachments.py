@@ -115,6 +115,50 @@ async def test_condensing_keeps_pictures_and_the_text_that_was_there(chat: Chat)
     assert (await chat.history())[0]["originalText"] == "long\n[图1]\nlonger"
 
 
+async def test_condensing_replaces_only_the_text_of_the_page(chat: Chat) -> None:
+    page = attachment("u", "t", "body\n[图2]")["content"]
+    kept: list[Any] = [
+        {"type": "image", "source": {"type": "base64", "data": picture(2)}},
+        image(picture(3)),
+        {"type": "file", "text": "name", "file": {"data": "KEEP"}},
+        text(picture(4)),
+        "odd",
+        None,
+        image(picture(1)),
+        7,
+    ]
+    entry = user([text(page), *kept, {"type": "input_text", "text": "more"}], attachId="a")
+    await chat.append(entry)
+    saved = await chat.call("sessions.save")
+    plan = await chat.call("attachments.plan", attachId="a")
+    assert plan["condense"]["chunks"] == ["body\n[图2]\nmore"]
+    assert await chat.call("attachments.condense", attachId="a", summary="S") == {"entries": 2}
+    (now,) = await chat.history()
+    assert now["originalText"] == "body\n[图2]\nmore"
+    assert now["content"][0]["text"].endswith("\n\nS")
+    # The second picture has the first number: the other one stood at the anchor of number 2.
+    assert now["content"][1:] == [kept[0], *kept[6:], *kept[1:6]]
+    assert await chat.plain(f"session_{saved['id']}") == [now]
+
+
+@pytest.mark.parametrize("content", [None, 7, {"data": "KEEP"}, [], "whole", picture(1), ...])
+async def test_an_attachment_of_odd_content_is_condensed_without_a_loss(
+    chat: Chat, content: Any
+) -> None:
+    entry = {**user(content), "attachId": "a"}
+    if content is ...:
+        del entry["content"]
+    await chat.append(entry)
+    await chat.call("attachments.plan", attachId="a")
+    assert await chat.call("attachments.condense", attachId="a", summary="S") == {"entries": 1}
+    (now,) = await chat.history()
+    said, *others = now["content"] if isinstance(now["content"], list) else [text(now["content"])]
+    assert said["text"].endswith("\n\nS")
+    expected: list[Any] = [content] if content == 7 or isinstance(content, dict) else []
+    assert others == ([text(content)] if content == picture(1) else expected)
+    assert now["originalText"] == ("whole" if content == "whole" else "")
+
+
 async def test_a_summary_that_comes_after_a_switch_finds_its_session(chat: Chat) -> None:
     added = await chat.call("attachments.add", **PAGE, text="long")
     saved = await chat.call("sessions.save")

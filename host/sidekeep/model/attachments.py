@@ -9,21 +9,20 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from sidekeep.errors import NotFoundError
 from sidekeep.model import history, sessions
-from sidekeep.model.conversation import decoded_entry
+from sidekeep.model.conversation import blobs_by_token, decoded_entry
 from sidekeep.model.edit import Edit
 from sidekeep.model.entries import NewEntry, facts_of, prepare
 from sidekeep.model.keys import BODY, HISTORY
+from sidekeep.model.parts import content_of, parted
 from sidekeep.model.updates import text_of
 from sidekeep.model.views import open_list
 from sidekeep.requests.form import length
 from sidekeep.requests.headers import split_header
-from sidekeep.requests.interleave import in_number_order, interleave
 from sidekeep.requests.labels import figure_labels
 from sidekeep.requests.settings import RequestSettings
 from sidekeep.store import documents, records, rope
@@ -45,10 +44,10 @@ def make(text: str, images: Sequence[str], video: object | None) -> tuple[str, N
     """
     identity = str(uuid.uuid4())
     labels = figure_labels(text)
-    parts = [_image(url, labels[at] if at < len(labels) else "") for at, url in enumerate(images)]
+    parts = [[_image(url, labels[at] if at < len(labels) else "")] for at, url in enumerate(images)]
     fields: dict[str, object] = {
         "attachId": identity,
-        "content": _content(text, parts, len(split_header(text)[0])),
+        "content": content_of(text, parts, len(split_header(text)[0])),
         "role": "user",
     }
     if video is not None:
@@ -59,19 +58,6 @@ def make(text: str, images: Sequence[str], video: object | None) -> tuple[str, N
 def _image(url: str, label: str) -> dict[str, object]:
     part: dict[str, object] = {"image_url": {"url": url}, "type": "image_url"}
     return {**part, "label": label} if label else part
-
-
-def _content(text: str, images: Sequence[dict[str, Any]], start: int) -> object:
-    """Return an entry's content: the text alone, or parts with each picture at its anchor.
-
-    ``start``: where the text begins behind its header.
-    """
-    if not images:
-        return text
-    return [
-        {"text": part, "type": "text"} if isinstance(part, str) else part
-        for part in interleave(text, images, start)
-    ]
 
 
 def last(transaction: Transaction, prefixes: Sequence[str]) -> Entry | None:
@@ -104,34 +90,27 @@ def found(transaction: Transaction, attach_id: str) -> tuple[StoredList, Entry]:
 
 def text_in(transaction: Transaction, entry: Entry) -> str:
     """Return the text of an attachment, without its header."""
-    facts = facts_of(transaction, records.read(transaction, entry.record))
-    return split_header("\n".join(facts.texts))[1]
+    record = records.read(transaction, entry.record)
+    return split_header(parted(decoded_entry(transaction, record), blobs_by_token(record)).text)[1]
 
 
 def condense(edit: Edit, attach_id: str, summary: str, settings: RequestSettings) -> int:
     """Put a summary in the place of an attachment's text; return in how many conversations.
 
-    In the conversation where it is, and in all that have the same entry unchanged. Pictures stay,
-    and the text stays readable in ``originalText``.
+    In the conversation where it is, and in all that have the same entry unchanged. Parts that are
+    no text stay, and the text stays readable in ``originalText``.
     """
     transaction = edit.transaction
     target, entry = found(transaction, attach_id)
     record = records.read(transaction, entry.record)
     fields = decoded_entry(transaction, record)
-    facts = facts_of(transaction, record)
-    joined = "\n".join(facts.texts)
-    header, body = split_header(joined)
+    present = parted(fields, blobs_by_token(record))
+    header, body = split_header(present.text)
     note = settings.texts.condensed_note(length(body))
-    parts = fields["content"] if isinstance(fields["content"], list) else []
-    known = [part for part in parts if "image_url" in part or isinstance(part.get("text"), str)]
-    images = in_number_order(
-        [None if "image_url" in part else part["text"] for part in known],
-        [part for part in known if "image_url" in part],
-    )
     # What was once too large for a request is that no longer.
     changed = {
         **{name: value for name, value in fields.items() if name != "sendAsStub"},
-        "content": _content(f"{header}{note}\n\n{summary}", images, len(header)),
+        "content": present.with_text(f"{header}{note}\n\n{summary}", len(header)),
         "originalText": fields.get("originalText", body),
         "summarized": True,
     }
