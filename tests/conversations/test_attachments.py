@@ -69,6 +69,27 @@ async def test_what_holds_nothing_is_refused(chat: Chat, params: dict[str, Any])
     assert await chat.history() == []
 
 
+@pytest.mark.parametrize("mode", ["reader", "screenshot"])
+@pytest.mark.parametrize(
+    "url", ["", "  ", "javascript:alert(1)", "ftp://a/b.png", "data:text/html,x", "sidekeep:x"]
+)
+async def test_pictures_that_could_not_be_sent_are_refused(chat: Chat, mode: str, url: str) -> None:
+    for params in ({"text": ""}, {"text": "t"}, {"text": "t", "images": [picture(1), url]}):
+        with refused("invalidParams"):
+            await chat.call("attachments.add", **{**PAGE, "images": [url], "mode": mode, **params})
+    assert await chat.history() == []
+
+
+async def test_pictures_of_an_attachment_are_urls_or_tokens(chat: Chat) -> None:
+    await chat.append(user([image(picture(1))]))
+    token = (await chat.listed(pixels="none"))["images"][0]["ref"]
+    given = [" https://a.com/x.png\n", "HTTP://a.com", "data:image/svg+xml,x", token]
+    await chat.call("attachments.add", **PAGE, text="", images=given)
+    content = (await chat.history())[1]["content"]
+    urls = [part["image_url"]["url"] for part in content if "image_url" in part]
+    assert urls == ["https://a.com/x.png", "HTTP://a.com", "data:image/svg+xml,x", picture(1)]
+
+
 async def test_an_attachment_is_taken_back_by_id_or_as_the_last(chat: Chat) -> None:
     first = await chat.call("attachments.add", **PAGE, text="one")
     await chat.append(assistant(PREFIX + "\nnot one"), user(PREFIX + "\nold"))

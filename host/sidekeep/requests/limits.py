@@ -39,6 +39,11 @@ def refusal(
     return "budget" if used + size > bytes else None
 
 
+def trimmed_picture(url: str) -> str | None:
+    """Return a picture's URL without white space around it, ``None`` if it is none at all."""
+    return None if _size(url) is None else url.strip()
+
+
 def admitted(
     urls: Iterable[object] | None,
     images: int = MOST_IMAGES,

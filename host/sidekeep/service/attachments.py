@@ -17,6 +17,7 @@ from sidekeep.model.keys import HISTORY
 from sidekeep.model.views import open_list
 from sidekeep.requests.chunks import chunks
 from sidekeep.requests.headers import header
+from sidekeep.requests.limits import trimmed_picture
 from sidekeep.service.method import Method, Request
 from sidekeep.service.turns import settings_of
 from sidekeep.store.journal import AnyChange
@@ -75,9 +76,20 @@ def _plan(text: str, from_length: int) -> dict[str, object] | None:
     return {"chunks": chunks(text), "chars": length} if length > from_length else None
 
 
+def _picture(url: str, number: int) -> str:
+    """Return the URL as it is stored. None is passed over: each has the number of its anchor."""
+    trimmed = trimmed_picture(url)
+    if trimmed is None:
+        raise InvalidParams(
+            f"Picture {number} of the attachment is none that could be sent.",
+            next="give the URL of each picture: http(s), data:image/, or a token of a reply",
+        )
+    return trimmed
+
+
 def _prepare_add(params: Add, request: Request) -> Mutation:
     settings = settings_of(request)
-    images = params.images or []
+    images = [_picture(url, number) for number, url in enumerate(params.images or (), 1)]
     if not params.text.strip() and not images:
         raise InvalidParams("An attachment needs a text or a picture.")
     if params.mode == "screenshot" and not images:
