@@ -167,6 +167,17 @@ async def test_thumbnails_are_made_once_and_listed(gallery: Chat) -> None:
     assert shown((await gallery.history())[0]) == shot
 
 
+async def test_the_word_base64_may_be_written_in_any_letters(gallery: Chat) -> None:
+    shot = screenshot(1).replace(";base64,", ";BASE64,")
+    await gallery.append(user([image(shot)]))
+    (left,) = (await gallery.listed(pixels="thumbnail"))["images"]
+    assert opened((await gallery.call("images.thumbnail", ref=left["ref"]))["url"]).size == (
+        480,
+        320,
+    )
+    assert shown((await gallery.history())[0]) == shot
+
+
 async def test_thumbnails_are_made_for_a_listing_that_shares_its_frame_with_a_change(
     gallery: Chat,
 ) -> None:

@@ -71,7 +71,7 @@ def content(transaction: Transaction, blob: Blob) -> bytes:
     if blob.kind == KIND_BASE64:
         return joined
     text = msgspec.json.decode(b'"' + joined + b'"', type=str)
-    if blob.prefix.endswith(b";base64,"):
+    if blob.prefix.lower().endswith(b";base64,"):  # stored as text unless written in small letters
         try:
             return base64.b64decode(text.encode() + b"=" * (-len(text) % 4))
         except binascii.Error:  # no number of bytes has that many characters
