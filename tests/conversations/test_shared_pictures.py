@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidekeep.errors import InvalidParams
-from sidekeep.model import history, views
+from sidekeep.model import history, restoring, views
 from sidekeep.model.edit import Edit
 from sidekeep.model.entries import NewEntry, prepare
 from sidekeep.model.keys import BODY, HISTORY
-from sidekeep.store import lists, records, verify
+from sidekeep.store import lists, records, trash, verify
 from sidekeep.store.environment import Store
 from sidekeep.store.journal import LIST, AnyChange
 from sidekeep.store.lists import StoredList
@@ -50,7 +50,7 @@ def _step(edit: Edit, rng: random.Random, held: dict[str, StoredList]) -> None:
         edit.splice(target, 0, [], [], before=before)
         held[key] = target
     entries = list(target.entries())
-    kind = rng.choice(["append", "amend", "same", "remove", "copy", "drop"])
+    kind = rng.choice(["append", "amend", "same", "remove", "copy", "drop", "restore"])
     if kind == "append" or not entries:
         history.append(edit, key, [_entry(rng)])
     elif kind == "amend":
@@ -70,6 +70,10 @@ def _step(edit: Edit, rng: random.Random, held: dict[str, StoredList]) -> None:
         source = rng.choice([place for place in held.values() if place is not target] or [target])
         if source is not target:
             _copied(edit, source, target, LIST)
+    elif kind == "restore":
+        number, removal = next(trash.newest_first(edit.transaction), (0, None))
+        if removal is not None:
+            restoring.restore(edit, number, removal.parts)
     else:
         edit.drop(target)
         del held[key]
