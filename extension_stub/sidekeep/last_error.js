@@ -7,11 +7,17 @@
  *   if the call failed. A failure that the callback does not look at is said on the console.
  * - A `lastError` that a script has put there itself stays, and nothing is said of it; one that it puts
  *   there in the callback goes.
+ * - The browser's own `lastError` of another call stays through the microtasks after that call's callback,
+ *   and looks like one that a script has put there. It is gone in the next task: the callback of a failure
+ *   waits for that if there is a `lastError`, and those after it wait with it.
  * - What a callback throws is said on the console and reaches nobody: neither the next callback nor
  *   `unhandledrejection`.
  */
 
 import { extensionApi } from './browser.js';
+
+/** Callbacks that wait for the next task, in their order; the first of them asked for it. @type {(() => void)[]} */
+const waiting = [];
 
 /**
  * Calls back when a call has settled.
@@ -21,9 +27,33 @@ import { extensionApi } from './browser.js';
  */
 export function callBack(call, callback, hasValue) {
   call.then(
-    (value) => run(callback, hasValue ? [value] : []),
-    (error) => failed(callback, error instanceof Error ? error.message : String(error)),
+    (value) => inTurn(false, () => run(callback, hasValue ? [value] : [])),
+    (error) => {
+      const message = error instanceof Error ? error.message : String(error);
+      // Not its value: the browser would take it that a script has looked at it.
+      inTurn(Object.hasOwn(extensionApi().runtime, 'lastError'), () => failed(callback, message));
+    },
   );
+}
+
+/**
+ * @param {boolean} later whether it has to wait for the next task
+ * @param {() => void} call what calls back, after what waits already
+ */
+function inTurn(later, call) {
+  if (!later && waiting.length === 0) {
+    call();
+    return;
+  }
+  waiting.push(call);
+  if (waiting.length > 1) return;
+  // Not a timer: the browser slows those of pages that nobody sees.
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => {
+    port1.close();
+    for (const one of waiting.splice(0)) one();
+  };
+  port2.postMessage(null);
 }
 
 /**

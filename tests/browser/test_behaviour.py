@@ -58,3 +58,26 @@ async def test_each_area_behaves_as_the_real_one(compared: Page, area: str) -> N
     assert different == []
     assert consoles[0] == consoles[1]
     assert sum("lastError" in line for line in consoles[0]) > 2, "the console was not read"
+
+
+async def test_a_call_within_a_failing_callback_of_the_browser_sees_its_own_error(
+    compared: Page,
+) -> None:
+    program = """(owner) => new Promise((done) => {
+      const { local } = globalThis[owner].storage;
+      const { runtime } = chrome;
+      runtime.sendMessage('a'.repeat(32), 1, () => {
+        const seen = [runtime.lastError.message];
+        const look = (name) => () => seen.push([name, runtime.lastError?.message]);
+        local.set({ v: new Uint8Array(1) }, look('refused'));
+        local.remove('v', look('carried out'));
+        local.set({ v: new Uint8Array(1) }, () => {
+          look('refused')();
+          done([seen, runtime.lastError?.message]);
+        });
+      });
+    })"""
+    real = await compared.evaluate(program, "chrome")
+    ours = await compared.evaluate(program, "keep")
+    assert ours == real
+    assert len({str(one) for one in real[0]}) > 2

@@ -87,6 +87,42 @@ test('lastError is there for the length of the callback of a failed call, and no
   browser.assertSound();
 });
 
+/** A `lastError` as the browser has it for another call's callback and the microtasks after it. */
+const put = (value) =>
+  Object.defineProperty(chrome.runtime, 'lastError', { value, writable: true, enumerable: true, configurable: true });
+
+test('a call refused within a failing callback of the browser sees its own lastError, and order is kept', async () => {
+  const { keep, local } = start();
+  const seen = [];
+  const see = (name) => () => seen.push([name, chrome.runtime.lastError?.message]);
+  put({ message: 'of the browser' });
+  local.set({ v: new Uint8Array(1) }, see('first'));
+  const last = new Promise((done) => {
+    local.set({ v: new Uint8Array(1) }, () => {
+      see('second')();
+      local.set({ a: 1 }, () => done(see('third')()));
+    });
+  });
+  for (let turn = 0; turn < 50; turn += 1) await null;
+  delete chrome.runtime.lastError;
+  await last;
+  const refused = 'Cannot serialize value to JSON';
+  assert.deepEqual(seen, [['first', refused], ['second', refused], ['third', undefined]]);
+  assert.ok(!Object.hasOwn(chrome.runtime, 'lastError'));
+  await keep.close();
+});
+
+test('a lastError that a script has put there stays, and nothing is said', async () => {
+  const { keep, local } = start();
+  put('mine');
+  const seen = [];
+  const lines = await said(
+    () => new Promise((done) => local.set({ v: new Uint8Array(1) }, () => done(seen.push(chrome.runtime.lastError)))),
+  );
+  assert.deepEqual([seen, lines, chrome.runtime.lastError], [['mine'], [], 'mine']);
+  await keep.close();
+});
+
 test('a lastError that the browser always has is there again afterwards', async () => {
   const { browser, keep, local } = start();
   browser.lastError = null;
