@@ -10,6 +10,10 @@
  * - Only the session area uses it. The local area refuses buffers, as the real one does.
  */
 
+import { tame } from './trees.js';
+
+/** @typedef {import('./trees.js').BinaryBuffer} BinaryBuffer */
+
 const MARK = '\0sidekeep:';
 const BUFFER = `${MARK}buffer:`;
 const TEXT = `${MARK}text:`;
@@ -18,13 +22,24 @@ const TEXT = `${MARK}text:`;
 const STEP = 0x8000;
 
 /**
- * @param {ArrayBuffer | ArrayBufferView} buffer
+ * The bytes of a buffer. One whose memory was transferred to somebody else has none, as in the real area;
+ * asking such a DataView for its length throws.
+ * @param {BinaryBuffer} buffer
+ * @returns {Uint8Array} not a copy
+ */
+export function bytesOf(buffer) {
+  const length = tame(() => buffer.byteLength, 0);
+  if (length === 0) return new Uint8Array();
+  if (ArrayBuffer.isView(buffer)) return new Uint8Array(buffer.buffer, buffer.byteOffset, length);
+  return new Uint8Array(buffer);
+}
+
+/**
+ * @param {BinaryBuffer} buffer
  * @returns {string} its bytes in base64, behind the mark of a buffer
  */
 export function encodeBuffer(buffer) {
-  const bytes = ArrayBuffer.isView(buffer)
-    ? new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
-    : new Uint8Array(buffer);
+  const bytes = bytesOf(buffer);
   let units = '';
   for (let at = 0; at < bytes.length; at += STEP) {
     units += String.fromCharCode(...bytes.subarray(at, at + STEP));

@@ -21,7 +21,7 @@
  * - A picture as it is drawn is not stored in place of the picture (see drawn.js).
  */
 
-import { encodeBuffer, escapeText } from './buffers.js';
+import { bytesOf, encodeBuffer, escapeText } from './buffers.js';
 import { refuseDrawn } from './drawn.js';
 import { SidekeepError } from './errors.js';
 import { byCodePoint, isArray, isBuffer, put, tame } from './trees.js';
@@ -101,8 +101,7 @@ function refuseBuffer(_buffer) {
  * @returns {ArrayBufferLike}
  */
 function copyBuffer(buffer) {
-  if (buffer instanceof ArrayBuffer) return buffer.slice(0);
-  return buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength);
+  return bytesOf(buffer).slice().buffer;
 }
 
 /** A getter of the outermost object threw; `cause` is what it threw. */
@@ -238,13 +237,20 @@ class Conversion {
    * @returns {unknown[]}
    */
   #array(array, depth) {
-    const result = new Array(array.length);
-    this.#measure.other += 3 + array.length;
+    const result = [];
+    this.#measure.other += 3;
     this.#open.add(array);
-    for (let index = 0; index < result.length; index += 1) {
-      const converted = this.value(array[index], depth + 1);
-      if (converted === SKIP) this.#measure.other += 4;
-      result[index] = converted === SKIP ? null : converted;
+    // A getter may change its length, as in the real area.
+    for (let index = 0; index < array.length; index += 1) {
+      let element;
+      try {
+        element = array[index];
+      } catch {
+        element = null; // a getter that throws, as among properties
+      }
+      const converted = this.value(element, depth + 1);
+      this.#measure.other += converted === SKIP ? 5 : 1;
+      result.push(converted === SKIP ? null : converted);
     }
     this.#open.delete(array);
     return result;

@@ -45,6 +45,14 @@ async () => {
     own = 1;
   }
   const own = (object) => Object.assign(object, { own: 1 });
+  const gone = (view) => {
+    structuredClone(view.buffer ?? view, { transfer: [view.buffer ?? view] });
+    return view;
+  };
+  const changing = (change) => {
+    const array = [0, 2, 3];
+    return Object.defineProperty(array, 0, { enumerable: true, get: () => (change(array), 7) });
+  };
   const values = {
     undefined: () => undefined,
     function: () => () => 1,
@@ -115,6 +123,9 @@ async () => {
     },
     'odd elements': () => [undefined, () => 1, symbol, 1n, NaN, , 'x', null],
     'array properties': () => own([1]),
+    'array that gets shorter': () => changing((array) => (array.length = 2)),
+    'array that gets longer': () => changing((array) => array.length < 6 && array.push(4)),
+    'array that throws': () => changing(() => symbol.none.none),
     'sorted keys': () => ({ b: 1, a: 2, 10: 3, 9: 4, '\uffff': 5, '\u{1F600}': 6, '': 7 }),
     'proto key': () => JSON.parse('{"__proto__":{"a":1},"constructor":2}'),
     'symbol key': () => ({ [symbol]: 1, a: 2 }),
@@ -123,6 +134,7 @@ async () => {
     buffer: () => new ArrayBuffer(2),
     'typed array': () => new Uint8Array(2),
     view: () => ({ a: [new DataView(new ArrayBuffer(2))] }),
+    'buffer that is gone': () => gone(new ArrayBuffer(2)),
   };
   for (const [what, make] of Object.entries(values)) {
     await compare(`value: ${what}`, async (area) => {
@@ -157,6 +169,9 @@ async () => {
     'odd defaults': { m: new Date(), z: NaN, y: { a: NaN, b: [NaN] } },
     'scalar defaults': { o: 5, n: { a: 1 } },
     'buffer defaults': { n: new Uint8Array(2), missing: new Uint8Array([1, 2]), o: { q: new ArrayBuffer(1) } },
+    'gone buffer defaults': {
+      missing: gone(new ArrayBuffer(2)), a: gone(new Uint8Array(2)), b: gone(new DataView(new ArrayBuffer(2))),
+    },
     order: { z: 1, a: 2, n: 3 },
     'string object': new String('foo'),
     map: new Map(),
@@ -195,6 +210,20 @@ async () => {
       return 'nothing thrown';
     };
     await compare(`detached ${method}`, detached);
+  }
+
+  for (const [what, make] of [
+    ['buffer', () => new ArrayBuffer(2)],
+    ['typed array', () => new Uint8Array(2)],
+    ['view', () => new DataView(new ArrayBuffer(2))],
+  ]) {
+    await compare(`session: gone ${what}`, async (area) => {
+      const session = area === real ? chrome.storage.session : keep.storage.session;
+      await session.set({ gone: gone(make()) });
+      const got = await session.get('gone');
+      await session.remove('gone');
+      return got;
+    });
   }
 
   await compare('calls take effect in call order', async (area) => {

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { decodeBuffers } from '../../extension_stub/sidekeep/buffers.js';
 import { mergeDefaults } from '../../extension_stub/sidekeep/trees.js';
-import { convertDefaults, convertItems, DEPTH_LIMIT, Measure } from '../../extension_stub/sidekeep/values.js';
+import { convertDefaults, convertItems, convertSessionItems, DEPTH_LIMIT, Measure } from '../../extension_stub/sidekeep/values.js';
 
 const convert = (value) => convertItems({ value }, new Measure()).value;
 const json = (value) => JSON.stringify(convertItems({ value }, new Measure()));
@@ -86,6 +87,20 @@ test('arrays keep their length, and lose named properties', () => {
   assert.deepEqual(convert(sparse), [1, null, 3, null]);
 });
 
+test('an array whose getters shorten it, lengthen it or throw is read as it is at that moment', () => {
+  const changed = (change) => {
+    const array = [0, 2, 3];
+    Object.defineProperty(array, 0, { enumerable: true, get: () => (change(array), 7) });
+    return array;
+  };
+  assert.deepEqual(convert(changed((array) => (array.length = 2))), [7, 2]);
+  assert.deepEqual(convert(changed((array) => array.push(4))), [7, 2, 3, 4]);
+  assert.deepEqual(convert(changed(() => assert.fail())), [null, 2, 3]);
+  const measure = new Measure();
+  const bytes = JSON.stringify(convertItems({ v: changed((array) => array.push(4, undefined)) }, measure)).length;
+  assert.ok(measure.most >= bytes);
+});
+
 test('binary buffers fail the whole call', () => {
   for (const value of [new ArrayBuffer(1), new Uint8Array(1), new DataView(new ArrayBuffer(1))]) {
     assert.throws(() => convert({ deep: [value] }), {
@@ -148,4 +163,20 @@ test('binary defaults come back as buffers', () => {
   const { view } = convertDefaults({ view: new Uint8Array([1, 2, 3]).subarray(1) });
   assert.ok(view instanceof ArrayBuffer);
   assert.deepEqual([...new Uint8Array(view)], [2, 3]);
+});
+
+test('a buffer whose memory went elsewhere is empty in the session area and among defaults', () => {
+  const gone = (make) => {
+    const buffer = new ArrayBuffer(8);
+    const value = make(buffer);
+    structuredClone(buffer, { transfer: [buffer] });
+    return value;
+  };
+  for (const make of [(buffer) => buffer, (buffer) => new Uint8Array(buffer), (buffer) => new DataView(buffer, 2)]) {
+    const stored = decodeBuffers(convertSessionItems({ v: gone(make) }, new Measure())).v;
+    assert.ok(stored instanceof ArrayBuffer);
+    assert.equal(stored.byteLength, 0);
+    assert.equal(convertDefaults({ v: gone(make) }).v.byteLength, 0);
+    assert.throws(() => convert(gone(make)), { kind: 'invalidParams' });
+  }
 });
