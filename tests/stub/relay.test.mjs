@@ -51,6 +51,31 @@ test('calls of a content script come to the host, in order, and answers come bac
   browser.assertSound();
 });
 
+test('keys that every object inherits are keys like others for a content script, in calls and in events', async () => {
+  const { browser, keep, local } = start();
+  const item = (key, value) => Object.fromEntries([[key, value]]);
+  const heard = [];
+  const answer = ({ method }) =>
+    method === 'storage.watch' ? { result: { seq: { local: 0 }, stores: {} } } : undefined;
+  browser.script = () => ({ answer });
+  local.onChanged.addListener((changes) => heard.push(changes));
+  const names = Object.getOwnPropertyNames(Object.prototype);
+  for (const [index, key] of names.entries()) {
+    assert.deepEqual(await local.get(key), {});
+    assert.deepEqual(await local.get(item(key, 1)), item(key, 1));
+    await local.set(item(key, { b: 2 }));
+    assert.deepEqual(await local.get(item(key, { a: 1 })), item(key, { a: 1, b: 2 }));
+    assert.deepEqual(await keep.storage.local.get(), item(key, { b: 2 }));
+    await local.remove(key);
+    assert.deepEqual(await local.getKeys(), []);
+    const params = { area: 'local', seq: index + 1, changes: item(key, { newValue: 1 }) };
+    browser.hosts.at(-1).emit({ jsonrpc: '2.0', method: 'storage.changed', params });
+  }
+  await pause(30);
+  assert.deepEqual(heard, names.map((key) => item(key, { newValue: 1 })));
+  browser.assertSound();
+});
+
 test('what the host refuses is refused here, with kind, code and what to do', async () => {
   const answer = ({ method }) =>
     method === 'storage.set'
