@@ -192,6 +192,30 @@ async def test_a_summary_that_comes_after_a_switch_finds_its_session(chat: Chat)
             await chat.call("attachments.condense", **wrong)
 
 
+async def test_no_plan_holds_what_must_not_reach_a_model(chat: Chat) -> None:
+    added = await chat.call(
+        "attachments.add", **PAGE, text="see https://u:hidden@b.com/?token=hidden " * 9_000
+    )
+    planned = await chat.call("attachments.plan", attachId=added["attachId"])
+    assert added["condense"] == planned["condense"]
+    assert "hidden" not in str(planned)
+
+
+async def test_a_text_that_came_after_condensing_is_kept_when_it_is_condensed_too(
+    chat: Chat,
+) -> None:
+    added = await chat.call("attachments.add", **PAGE, text="first")
+    condense = {"attachId": added["attachId"], "summary": "short"}
+    await chat.call("attachments.condense", **condense)
+    await chat.call("attachments.condense", **condense)
+    (entry,) = await chat.history()
+    assert entry["originalText"] == "first", "a summary is no text of the page"
+    header = entry["content"].partition("---\n\n")[0] + "---\n\n"
+    await chat.call("history.update", id=added["id"], entry={**entry, "content": header + "second"})
+    await chat.call("attachments.condense", **condense)
+    assert (await chat.history())[0]["originalText"] == "first\n\nsecond"
+
+
 async def test_a_page_that_changed_is_noticed(chat: Chat) -> None:
     page = {"url": "https://a.com", "mode": "reader"}
     long = "x" * 60

@@ -142,7 +142,7 @@ ODD: list[Any] = [None, 5, {}, [], ["s", None, 5], [[1]], [{"text": 5}], [{"imag
 async def test_a_question_of_odd_content_can_be_edited_and_asked_again(
     chat: Chat, content: object
 ) -> None:
-    parts = content if isinstance(content, list) else []
+    parts = content if isinstance(content, list) else [] if content is None else [content]
     others = [part for part in parts if part != {"image_url": 5}]
     for params, kept in (({"text": "hi"}, parts), ({"text": "hi", "images": []}, others)):
         (identity,) = await chat.append(user(content))
@@ -174,6 +174,30 @@ async def test_other_parts_of_a_question_stay_when_its_text_is_edited(chat: Chat
     (identity,) = await chat.append(user([text("old"), part, image(picture(1))]))
     await chat.call("turns.edit", entryId=identity, target=CHAT, text="new")
     assert await chat.history() == [user([text("new"), part, image(picture(1))])]
+
+
+async def test_parts_that_are_more_than_text_stay_when_a_question_is_edited(chat: Chat) -> None:
+    document = {"type": "document", "text": "of a file", "title": "d"}
+    inline = text(picture(1))
+    for params, kept in (({"text": "new"}, "new"), ({"images": []}, "q")):
+        (identity,) = await chat.append(user([text("q"), document, inline]))
+        turn = await chat.call("turns.edit", entryId=identity, target=CHAT, **params)
+        await chat.call("turns.fail", turnId=turn["turnId"], reason="drop")
+        assert (await chat.history())[-1]["content"] == [text(kept), document, inline]
+
+
+async def test_an_attachment_condensed_while_it_is_answered_is_sent_as_its_summary(
+    chat: Chat,
+) -> None:
+    page = {"url": "http://a", "title": "t", "mode": "full"}
+    added = await chat.call("attachments.add", text="word " * 4_000, **page)
+    turn = await chat.call("turns.begin", **TURN)
+    rescued = await chat.call("turns.rescue", turnId=turn["turnId"], error={"status": 413})
+    assert rescued["stubbed"] == [added["id"]]
+    await chat.call("attachments.condense", attachId=added["attachId"], summary="THE SUMMARY")
+    await chat.call("turns.complete", turnId=turn["turnId"], content="a")
+    assert "sendAsStub" not in (await chat.history())[0]
+    assert "THE SUMMARY" in str((await chat.call("turns.begin", **TURN))["request"])
 
 
 async def test_a_repeated_begin_tells_its_turn_also_when_the_question_is_gone(chat: Chat) -> None:

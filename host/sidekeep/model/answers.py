@@ -13,7 +13,7 @@ import msgspec
 
 from sidekeep.errors import ConflictError
 from sidekeep.model import history, sessions
-from sidekeep.model.conversation import decoded_entry, located, message_of
+from sidekeep.model.conversation import decoded_entry, located, message_of, text_fingerprint
 from sidekeep.model.edit import Edit
 from sidekeep.model.entries import NewEntry, facts_of, prepare
 from sidekeep.model.keys import BODY
@@ -64,7 +64,7 @@ def _answer(edit: Edit, turn: Turn, target: StoredList, answer: NewEntry) -> Non
     carried = _still_carried(edit.transaction, turn, target)
     for identity in carried:
         changes.setdefault(identity, {})["imagesSeen"] = True
-    for identity in turn.stubbed:
+    for identity in _still_too_large(edit.transaction, turn):
         changes.setdefault(identity, {})["sendAsStub"] = True
     if turn.state == INTERRUPTED:
         changes.setdefault(turn.entry, {})["failed"] = None
@@ -90,6 +90,20 @@ def _still_carried(transaction: Transaction, turn: Turn, target: StoredList) -> 
         if now is not None and now.fingerprint == fingerprint:
             same.append(identity)
     return same
+
+
+def _still_too_large(transaction: Transaction, turn: Turn) -> list[int]:
+    """Return the ids of the attachments with the text for which they were left out.
+
+    One may have been condensed since; its summary is not too large.
+    """
+    if not turn.stubbed_texts:
+        return turn.stubbed
+    return [
+        identity
+        for identity, text in zip(turn.stubbed, turn.stubbed_texts, strict=True)
+        if text_fingerprint(transaction, turn.conversation, identity) == text
+    ]
 
 
 def _rewritten(

@@ -106,12 +106,18 @@ def condense(edit: Edit, attach_id: str, summary: str, settings: RequestSettings
     fields = decoded_entry(transaction, record)
     present = parted(fields, blobs_by_token(record))
     header, body = split_header(present.text)
-    note = settings.texts.condensed_note(length(body))
+    texts = settings.texts
+    note = texts.condensed_note(length(body))
+    original = fields.get("originalText")
+    if not isinstance(original, str):
+        original = body
+    elif not body.startswith(texts.condensed_note(length(original))):  # it got another text since
+        original = f"{original}\n\n{body}"
     # What was once too large for a request is that no longer.
     changed = {
         **{name: value for name, value in fields.items() if name != "sendAsStub"},
         "content": present.with_text(f"{header}{note}\n\n{summary}", len(header)),
-        "originalText": fields.get("originalText", body),
+        "originalText": original,
         "summarized": True,
     }
     made = prepare([msgspec.Raw(_encode(changed, order="sorted"))])[0]

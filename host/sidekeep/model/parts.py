@@ -37,22 +37,17 @@ def parted(entry: Mapping[str, Any], blobs: Container[str]) -> Parts:
     ``entry``: decoded JSON. ``blobs``: the tokens that stand in it. A text that is one of these is
     a picture or another file, which may only be moved as a whole.
     """
-    content = entry.get("content")
-    if isinstance(content, str):
-        content = [{"text": content, "type": "text"}]
-    elif not isinstance(content, list):
-        content = [] if content is None else [content]
     texts: list[str] = []
     marks: list[str | None] = []
     first: list[Any] = []
     groups: list[list[Any]] = []
-    for part in content:
-        if isinstance(part, dict) and "image_url" in part:
+    for part in listed(entry.get("content")):
+        if is_picture(part):
             marks.append(None)
             groups.append([part])
             continue
-        text = _text(part)
-        if text is None or text in blobs:
+        text = text_of_part(part, blobs)
+        if text is None:
             (groups[-1] if groups else first).append(part)
         else:
             marks.append(text)
@@ -60,12 +55,33 @@ def parted(entry: Mapping[str, Any], blobs: Container[str]) -> Parts:
     return Parts("\n".join(texts), first, in_number_order(marks, groups))
 
 
-def _text(part: Any) -> str | None:  # noqa: ANN401 - any JSON value
-    """Return the text of a part that is nothing but text, ``None`` for any other."""
-    if not isinstance(part, dict) or part.get("type", "text") not in _TEXT_TYPES:
+def listed(content: object) -> list[Any]:
+    """Return a content as an array of parts, whatever it is."""
+    if isinstance(content, list):
+        return content
+    if isinstance(content, str):
+        return [{"text": content, "type": "text"}]
+    return [] if content is None else [content]
+
+
+def is_picture(part: object) -> bool:
+    """Whether a part is a picture."""
+    return isinstance(part, dict) and "image_url" in part
+
+
+def text_of_part(part: object, blobs: Container[str]) -> str | None:
+    """Return the text of a part that is nothing but text, ``None`` for any other.
+
+    ``blobs``: as for ``parted``.
+    """
+    if (
+        not isinstance(part, dict)
+        or is_picture(part)
+        or part.get("type", "text") not in _TEXT_TYPES
+    ):
         return None
     text = part.get("text")
-    return text if isinstance(text, str) else None
+    return text if isinstance(text, str) and text not in blobs else None
 
 
 def content_of(

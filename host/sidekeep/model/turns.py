@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from typing import Any
 
 import msgspec
 
 from sidekeep.caller import Caller
 from sidekeep.errors import BusyError, InvalidParams, NotFoundError
 from sidekeep.model import history
-from sidekeep.model.conversation import messages_until
+from sidekeep.model.conversation import (
+    blobs_by_token,
+    decoded_entry,
+    messages_until,
+    text_fingerprint,
+)
 from sidekeep.model.edit import Edit
 from sidekeep.model.entries import NewEntry, facts_of
 from sidekeep.model.keys import HISTORY
-from sidekeep.model.updates import text_of
 from sidekeep.model.views import open_list
 from sidekeep.requests.plan import Plan, plan
 from sidekeep.requests.settings import Limits, RequestSettings, Target
@@ -155,6 +160,9 @@ def rescue(transaction: Transaction, turn: Turn, settings: RequestSettings) -> b
     if not made.stubbed:
         return False
     turn.stubbed = made.stubbed
+    turn.stubbed_texts = [
+        text_fingerprint(transaction, turn.conversation, one) or 0 for one in made.stubbed
+    ]
     _note_carried(turn, made)
     turn.partial = ""
     turns.put(transaction, turn)
@@ -188,8 +196,13 @@ def edited(
     return _opened(transaction, caller, word, made, question, settings)
 
 
-def question_of(transaction: Transaction, identity: int, prefixes: Sequence[str]) -> bytes:
-    """Return the JSON text of a user entry's content; ``InvalidParams`` if it is no question."""
+def question_of(
+    transaction: Transaction, identity: int, prefixes: Sequence[str]
+) -> tuple[dict[str, Any], Container[str]]:
+    """Return a user entry, decoded, with tokens for what is kept apart, and these tokens.
+
+    ``InvalidParams`` if it is no question.
+    """
     entry = history.entry_of(transaction, HISTORY, identity)
     record = records.read(transaction, entry.record)
     facts = facts_of(transaction, record)
@@ -198,4 +211,4 @@ def question_of(transaction: Transaction, identity: int, prefixes: Sequence[str]
             "Only a question of the user can be edited or sent again.",
             next="use the id of the user's entry; attachments can be removed and added",
         )
-    return text_of(transaction, record)
+    return decoded_entry(transaction, record), blobs_by_token(record)

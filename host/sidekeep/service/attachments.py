@@ -16,7 +16,7 @@ from sidekeep.model.history import entry_word
 from sidekeep.model.keys import HISTORY
 from sidekeep.model.views import open_list
 from sidekeep.requests.chunks import chunks
-from sidekeep.requests.headers import header
+from sidekeep.requests.headers import header, split_header
 from sidekeep.requests.limits import trimmed_picture
 from sidekeep.service.method import Method, Request
 from sidekeep.service.turns import settings_of
@@ -106,7 +106,9 @@ def _prepare_add(params: Add, request: Request) -> Mutation:
         body=params.text,
     )
     identity, entry = attachments.make(text, images, params.videoSrc)
-    plan = None if params.mode == "screenshot" else _plan(params.text, settings.condense_from)
+    plan = None
+    if params.mode != "screenshot":  # of what is stored: without the passwords that were in it
+        plan = _plan(split_header(text)[1], settings.condense_from)
 
     def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
         target = open_list(transaction, HISTORY)

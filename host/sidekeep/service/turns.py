@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -15,6 +15,7 @@ from sidekeep.model.edit import Edit
 from sidekeep.model.entries import NewEntry, prepare
 from sidekeep.model.frame import Mutation
 from sidekeep.model.history import entry_number, entry_word
+from sidekeep.model.parts import is_picture, listed, text_of_part
 from sidekeep.model.turns import Question
 from sidekeep.requests.limits import admitted
 from sidekeep.requests.overflow import is_overflow
@@ -162,8 +163,8 @@ def _prepare_edit(params: Edited | Regenerate, request: Request) -> Mutation:
 
     def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
         identity = entry_number(params.entryId)
-        old = model.question_of(transaction, identity, settings.prefixes)
-        entry = _again(old, text, None if given is None else images, settings)
+        old, blobs = model.question_of(transaction, identity, settings.prefixes)
+        entry = _again(old, blobs, text, None if given is None else images, settings)
         question = Question(
             entry, bytes(params.target), bytes(params.limits), parallel=params.parallel
         )
@@ -176,35 +177,27 @@ def _prepare_edit(params: Edited | Regenerate, request: Request) -> Mutation:
 
 
 def _again(
-    old: bytes, text: str | None, images: Sequence[str] | None, settings: RequestSettings
+    old: dict[str, Any],
+    blobs: Container[str],
+    text: str | None,
+    images: Sequence[str] | None,
+    settings: RequestSettings,
 ) -> NewEntry:
     """Make the question anew: with other text or pictures, or as it was; without its stamps.
 
-    Parts of other kinds stay.
+    ``old``: decoded, with ``blobs`` for what is kept apart. Parts of other kinds stay.
     """
-    entry = msgspec.json.decode(old)
-    content = entry.get("content")
     if text is None and images is None:
-        kept = {name: entry[name] for name in ("content", "role") if name in entry}
+        kept = {name: old[name] for name in ("content", "role") if name in old}
         return prepare([msgspec.Raw(_encode(kept))])[0]
-    parts = content if isinstance(content, list) else []
+    parts = listed(old.get("content"))
+    texts = [text_of_part(part, blobs) for part in parts]
     if text is None:
-        texts = [part["text"] for part in parts if _is_text(part)]
-        text = content if isinstance(content, str) else "\n".join(texts)
+        text = "\n".join(found for found in texts if found is not None)
+    others = [part for part, found in zip(parts, texts, strict=True) if found is None]
     if images is not None:
-        parts = [part for part in parts if not _is_picture(part)]
-    others = [part for part in parts if not _is_text(part)]
+        others = [part for part in others if not is_picture(part)]
     return _entry_with(text, [*others, *map(_part, images or ())], settings)
-
-
-def _is_picture(part: object) -> bool:
-    return isinstance(part, dict) and "image_url" in part
-
-
-def _is_text(part: object) -> bool:
-    if not isinstance(part, dict) or _is_picture(part):
-        return False
-    return isinstance(part.get("text"), str)
 
 
 def _picture(transaction: Transaction) -> Any:  # noqa: ANN401 - a function for ``shapes.build``

@@ -37,8 +37,8 @@ class Turn(msgspec.Struct, array_like=True):
     request, ``stubbed``: ids of attachments that a rescue left out. ``partial``: the text so far.
     ``answer``: the id of the answer, or of what there is of one. ``seen``: ids that the answer
     stamped. ``session``: where the answer went, if not into the history. ``fingerprints``: of the
-    pictures of each of ``carried`` in that request (none in rows of older versions). Times are
-    seconds since 1970.
+    pictures of each of ``carried`` in that request, ``stubbed_texts``: of the texts of ``stubbed``
+    (none in rows of older versions). Times are seconds since 1970.
     """
 
     version: int
@@ -63,6 +63,7 @@ class Turn(msgspec.Struct, array_like=True):
     reason: str = ""
     acknowledged: bool = False
     fingerprints: list[int] = []
+    stubbed_texts: list[int] = []
 
 
 def put(transaction: Transaction, turn: Turn) -> None:
