@@ -6,7 +6,7 @@ Apart from ``service``, since the first reply must not wait for the import of ev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -17,6 +17,8 @@ from sidekeep.wire.messages import Call, Hole
 PROTOCOL = 1
 FEATURES = ("batch", "parts", "operations")
 MOST_WINDOW = 64
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Parts(msgspec.Struct):
@@ -34,9 +36,9 @@ class Settings(msgspec.Struct):
     """
 
     attachmentPrefix: str | None = None  # noqa: N815 - the protocol's name
-    condenseFrom: int | None = None  # noqa: N815
-    aging: dict[str, int] | None = None
-    overflow: dict[str, int] | None = None
+    condenseFrom: _Count | None = None  # noqa: N815
+    aging: dict[str, _Count] | None = None
+    overflow: dict[str, _Count] | None = None
     texts: dict[str, str] | None = None
 
 
@@ -70,6 +72,9 @@ def read(call: Call) -> Hello:
         checked_word("client", hello.client)
     if hello.parts is not None and hello.parts.window < 1:
         raise InvalidParams("parts.window must be 1 or more.")
+    if hello.settings is not None and "\n" in (hello.settings.attachmentPrefix or ""):
+        # The header of an attachment is read line by line.
+        raise InvalidParams("settings.attachmentPrefix must be one line.")
     return hello
 
 

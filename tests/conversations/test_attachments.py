@@ -192,6 +192,13 @@ async def test_a_summary_that_comes_after_a_switch_finds_its_session(chat: Chat)
             await chat.call("attachments.condense", **wrong)
 
 
+@pytest.mark.parametrize("since", [1e20, 8.64e15, -1e20])
+async def test_a_time_that_no_calendar_has_is_refused(chat: Chat, since: float) -> None:
+    with refused("invalidParams"):
+        await chat.call("attachments.add", **PAGE, text="body", changedSince=since)
+    assert await chat.history() == []
+
+
 async def test_no_plan_holds_what_must_not_reach_a_model(chat: Chat) -> None:
     added = await chat.call(
         "attachments.add", **PAGE, text="see https://u:hidden@b.com/?token=hidden " * 9_000

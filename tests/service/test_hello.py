@@ -109,6 +109,26 @@ async def test_profile_and_client_are_checked_words(sandbox: Sandbox, word: obje
     assert not (sandbox.folder.parent / "up").exists()
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"condenseFrom": -1},
+        {"condenseFrom": 1.5},
+        {"aging": {"turns": -1}},
+        {"overflow": {"chars": -1}},
+        {"attachmentPrefix": "[Two\nlines]"},
+    ],
+)
+async def test_settings_that_no_call_could_use_are_refused_at_once(
+    sandbox: Sandbox, settings: dict[str, object]
+) -> None:
+    async with sandbox.host() as host:
+        with refused("invalidParams"):
+            await host.call("host.hello", HELLO | {"settings": settings})
+        await host.hello()
+        assert await host.call("attachments.undo", {"last": True})
+
+
 async def test_unknown_protocol_version_is_refused_with_a_code_and_the_host_lives_on(
     sandbox: Sandbox,
 ) -> None:

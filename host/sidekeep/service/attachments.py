@@ -125,7 +125,13 @@ def _moment(since: float | str | None) -> str | None:
     """Return the text of a date: as given, or of milliseconds since 1970 in local time."""
     if since is None or isinstance(since, str):
         return since
-    return datetime.fromtimestamp(since / 1000).strftime("%Y-%m-%d %H:%M")
+    try:
+        return datetime.fromtimestamp(since / 1000).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError, OSError) as error:
+        raise InvalidParams(
+            "changedSince is no time that the calendar has.",
+            next="give milliseconds since 1970, or the text that is to be shown",
+        ) from error
 
 
 def _prepare_undo(params: Undo, request: Request) -> Mutation:
