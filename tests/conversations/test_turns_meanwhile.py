@@ -200,6 +200,18 @@ async def test_an_attachment_condensed_while_it_is_answered_is_sent_as_its_summa
     assert "THE SUMMARY" in str((await chat.call("turns.begin", **TURN))["request"])
 
 
+async def test_a_page_known_by_its_own_prefix_hands_its_video_on(sandbox: Sandbox) -> None:
+    video = {"platform": "p", "tabId": 3}
+    async with sandbox.host() as host:
+        hello = {"protocol": 1, "profile": "profile", "settings": {"attachmentPrefix": "[Mine]"}}
+        await host.call("host.hello", hello)
+        chat = Chat(host)
+        await chat.append(user("[Mine]\nURL: u\n---\n\nbody", videoSrc=video))
+        turn = await chat.call("turns.begin", **TURN)
+        await chat.call("turns.complete", turnId=turn["turnId"], content="a")
+        assert (await chat.history())[-1] == assistant("a", videoSrc=video)
+
+
 async def test_a_repeated_begin_tells_its_turn_also_when_the_question_is_gone(chat: Chat) -> None:
     turn = await chat.host.call("turns.begin", TURN, op=7)
     again = await chat.host.call("turns.begin", TURN, op=7)

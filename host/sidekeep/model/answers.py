@@ -28,11 +28,13 @@ _encode = msgspec.json.encode
 RECOVERED = "Recovered"
 
 
-def complete(edit: Edit, identity: str, content: bytes, stamps: dict[str, Any]) -> Turn:
+def complete(
+    edit: Edit, identity: str, content: bytes, stamps: dict[str, Any], prefixes: Sequence[str]
+) -> Turn:
     """Append the answer to the turn's conversation, wherever that lies now.
 
-    ``content``: JSON text. ``stamps``: further fields of the answer. ``ConflictError`` if the turn
-    failed.
+    ``content``: JSON text. ``stamps``: further fields of the answer. ``prefixes``: what the text of
+    an attachment begins with. ``ConflictError`` if the turn failed.
     """
     transaction = edit.transaction
     turn = turns.find(transaction, identity)
@@ -44,7 +46,7 @@ def complete(edit: Edit, identity: str, content: bytes, stamps: dict[str, Any]) 
             next="append the answer with history.append if it is to be kept",
         )
     target = located(transaction, turn.conversation)
-    video = None if target is None else _video(transaction, target, turn.entry)
+    video = None if target is None else _video(transaction, target, turn.entry, prefixes)
     fields = {**({} if video is None else {"videoSrc": video}), **stamps, "role": "assistant"}
     text = with_members(b'{"content":%b}' % content, fields)
     answer = NewEntry(rope.build(text), searched=True)
@@ -155,12 +157,14 @@ def _recover(edit: Edit, turn: Turn, answer: NewEntry) -> None:
     turn.answer = ids[-1]
 
 
-def _video(transaction: Transaction, target: StoredList, question: int) -> object | None:
+def _video(
+    transaction: Transaction, target: StoredList, question: int, prefixes: Sequence[str]
+) -> object | None:
     """Return ``videoSrc`` of the newest attachment before the question that has one."""
     entry = target.locate(question)
     for one in target.entries_back(entry.position) if entry is not None else target.entries_back():
         facts = facts_of(transaction, records.read(transaction, one.record))
-        if facts.role == "user" and facts.is_attachment() and "videoSrc" in facts.fields:
+        if facts.role == "user" and facts.is_attachment(prefixes) and "videoSrc" in facts.fields:
             found: object = facts.fields["videoSrc"]
             return found
     return None

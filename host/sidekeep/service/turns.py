@@ -280,7 +280,8 @@ def _rescued(transaction: Transaction, result: bytes, request: Request) -> Piece
     ]
 
 
-def _prepare_complete(params: Complete, _: Request) -> Mutation:
+def _prepare_complete(params: Complete, request: Request) -> Mutation:
+    prefixes = settings_of(request).prefixes
     own = sorted({"content", "role"} & set(params.stamps or {}))
     if own:
         raise InvalidParams(
@@ -290,7 +291,9 @@ def _prepare_complete(params: Complete, _: Request) -> Mutation:
 
     def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
         edit = Edit(transaction, revision, "turns.complete")
-        turn = answers.complete(edit, params.turnId, bytes(params.content), params.stamps or {})
+        turn = answers.complete(
+            edit, params.turnId, bytes(params.content), params.stamps or {}, prefixes
+        )
         return edit.finish()[0], _encode(
             {
                 "id": entry_word(turn.answer),
