@@ -200,6 +200,15 @@ async def test_an_attachment_condensed_while_it_is_answered_is_sent_as_its_summa
     assert "THE SUMMARY" in str((await chat.call("turns.begin", **TURN))["request"])
 
 
+async def test_a_rescued_request_counts_the_pictures_left_out_like_the_first(chat: Chat) -> None:
+    page = {"url": "http://a", "title": "t", "mode": "full"}
+    await chat.call("attachments.add", text="word " * 4_000, **page)
+    urls = [f"https://p/{number}.png" for number in range(10)]
+    turn = await chat.call("turns.begin", images=urls, **TURN)
+    rescued = await chat.call("turns.rescue", turnId=turn["turnId"], error={"status": 413})
+    assert turn["left"] == rescued["left"] == {"images": 2, "entries": []}
+
+
 async def test_a_page_known_by_its_own_prefix_hands_its_video_on(sandbox: Sandbox) -> None:
     video = {"platform": "p", "tabId": 3}
     async with sandbox.host() as host:

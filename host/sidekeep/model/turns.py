@@ -40,11 +40,15 @@ _decode_limits = msgspec.json.Decoder(Limits).decode
 
 
 class Question(msgspec.Struct):
-    """What begins a turn. ``target`` and ``limits``: JSON text, checked."""
+    """What begins a turn.
+
+    ``target`` and ``limits``: JSON text, checked. ``dropped``: how many pictures did not fit.
+    """
 
     entry: NewEntry
     target: bytes
     limits: bytes
+    dropped: int
     parallel: bool = False
 
 
@@ -86,6 +90,7 @@ def _opened(
         now,
         now,
         [],
+        dropped=question.dropped,
     )
     _note_carried(turn, planned(transaction, turn, settings))
     turns.put(transaction, turn)

@@ -143,13 +143,14 @@ def _prepare_begin(params: Begin, request: Request) -> Mutation:
         _user_entry(params.text, images, settings),
         bytes(params.target),
         bytes(params.limits),
+        dropped,
         params.parallel,
     )
 
     def mutate(transaction: Transaction, revision: int) -> tuple[Sequence[AnyChange], bytes]:
         edit = Edit(transaction, revision, "turns.begin")
         turn = model.begin(edit, request.caller, question, settings)
-        return edit.finish()[0], _encode({"turnId": turn.id, "images": dropped})
+        return edit.finish()[0], _encode({"turnId": turn.id})
 
     return mutate
 
@@ -166,12 +167,12 @@ def _prepare_edit(params: Edited | Regenerate, request: Request) -> Mutation:
         old, blobs = model.question_of(transaction, identity, settings.prefixes)
         entry = _again(old, blobs, text, None if given is None else images, settings)
         question = Question(
-            entry, bytes(params.target), bytes(params.limits), parallel=params.parallel
+            entry, bytes(params.target), bytes(params.limits), dropped, params.parallel
         )
         edit = Edit(transaction, revision, "turns.edit")
         turn = model.edited(edit, request.caller, identity, question, settings)
         changes, undo = edit.finish()
-        return changes, _encode({"turnId": turn.id, "images": dropped, "undo": undo})
+        return changes, _encode({"turnId": turn.id, "undo": undo})
 
     return mutate
 
@@ -209,12 +210,10 @@ def _picture(transaction: Transaction) -> Any:  # noqa: ANN401 - a function for 
     return cut
 
 
-def _request(
-    transaction: Transaction, turn: turns.Turn, settings: RequestSettings, images: int
-) -> Pieces:
+def _request(transaction: Transaction, turn: turns.Turn, settings: RequestSettings) -> Pieces:
     """Return the members ``request`` and ``left`` of a result."""
     made = model.planned(transaction, turn, settings)
-    left = {"images": images, "entries": list(map(entry_word, made.left))}
+    left = {"images": turn.dropped, "entries": list(map(entry_word, made.left))}
     return [
         b'"request":',
         *build(
@@ -241,7 +240,7 @@ def _begun(transaction: Transaction, result: bytes, request: Request) -> Pieces:
         fields["undo"] = kept["undo"]
     return [
         _encode(fields)[:-1] + b",",
-        *_request(transaction, turn, settings_of(request), kept["images"]),
+        *_request(transaction, turn, settings_of(request)),
         b"}",
     ]
 
@@ -275,7 +274,7 @@ def _rescued(transaction: Transaction, result: bytes, request: Request) -> Piece
     fields = {"overflow": True, "stubbed": list(map(entry_word, turn.stubbed))}
     return [
         _encode(fields)[:-1] + b",",
-        *_request(transaction, turn, settings_of(request), 0),
+        *_request(transaction, turn, settings_of(request)),
         b"}",
     ]
 

@@ -38,7 +38,8 @@ class Turn(msgspec.Struct, array_like=True):
     ``answer``: the id of the answer, or of what there is of one. ``seen``: ids that the answer
     stamped. ``session``: where the answer went, if not into the history. ``fingerprints``: of the
     pictures of each of ``carried`` in that request, ``stubbed_texts``: of the texts of ``stubbed``
-    (none in rows of older versions). Times are seconds since 1970.
+    (none in rows of older versions). ``dropped``: how many pictures of the question did not fit.
+    Times are seconds since 1970.
     """
 
     version: int
@@ -64,6 +65,7 @@ class Turn(msgspec.Struct, array_like=True):
     acknowledged: bool = False
     fingerprints: list[int] = []
     stubbed_texts: list[int] = []
+    dropped: int = 0
 
 
 def put(transaction: Transaction, turn: Turn) -> None:
