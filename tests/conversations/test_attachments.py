@@ -136,6 +136,22 @@ async def test_condensing_keeps_pictures_and_the_text_that_was_there(chat: Chat)
     assert (await chat.history())[0]["originalText"] == "long\n[图1]\nlonger"
 
 
+async def test_pictures_keep_order_and_labels_when_one_is_removed(chat: Chat) -> None:
+    urls = [f"https://a.com/{number}.png" for number in (1, 2, 3)]
+    body = "a\n[图1]\nb\n[图2]\nc\n[图3]"
+    added = await chat.call("attachments.add", **PAGE, text=body, images=urls)
+    (entry,) = await chat.history()
+    entry["content"] = [part for part in entry["content"] if part != image(urls[0])]
+    await chat.call("history.update", id=added["id"], entry=entry)
+    for _ in range(2):
+        turn = await chat.call("turns.begin", text="q", target={"style": "chat"})
+        await chat.call("turns.complete", turnId=turn["turnId"], content="x")
+    sent = turn["request"]["messages"][0]["content"]
+    assert [part["text"] for part in sent][1:] == ["b\n[图2]", "[图2]", "c\n[图3]", "[图3]"]
+    await chat.call("attachments.condense", attachId=added["attachId"], summary="S")
+    assert (await chat.history())[0]["content"][1:] == [image(urls[1]), image(urls[2])]
+
+
 async def test_condensing_replaces_only_the_text_of_the_page(chat: Chat) -> None:
     page = attachment("u", "t", "body\n[图2]")["content"]
     kept: list[Any] = [

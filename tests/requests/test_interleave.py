@@ -64,3 +64,44 @@ def test_numbers_are_found_again(text: str, count: int) -> None:
     assert in_number_order(only_texts, images) == list(range(1, count + 1))
     again = interleave(text, in_number_order(only_texts, images))
     assert again == parts
+
+
+# Lines with an anchor each, in any order, and what follows them.
+lines = st.lists(
+    st.tuples(st.integers(1, 7), st.sampled_from(["", "\ntext"])),
+    unique_by=lambda line: line[0],
+)
+
+
+@settings(deadline=None)
+@given(lines, st.integers(0, 7), st.sets(st.integers(1, 7)))
+def test_a_removed_picture_leaves_the_numbers_of_the_others(
+    lines: list[tuple[int, str]], count: int, removed: set[int]
+) -> None:
+    own = {number: more for number, more in lines if number <= count}
+    text = "\n".join(f"see [图{number}]{more}" for number, more in own.items())
+    # One without an anchor that came to stand behind another's line could not be told from that.
+    text += "\nend" if len(own) < count else ""
+    parts = interleave(text, list(range(1, count + 1)))
+    kept = [part for part in parts if part not in removed.intersection(own)]
+    images = [part for part in kept if isinstance(part, int)]
+    only_texts = [part if isinstance(part, str) else None for part in kept]
+    assert numbers(only_texts) == images
+    assert in_number_order(only_texts, images) == sorted(images)
+
+
+EDITED = [
+    pytest.param(["[图1]", "b\n[图2]", None, "c\n[图3]", None], [2, 3], id="the first removed"),
+    pytest.param(["[图1]", "[图2]", "[图3]", None], [3], id="only the last is left"),
+    pytest.param(["[图2]", None, "[图3]", None, "end"], [2, 3], id="with its anchor"),
+    pytest.param(["[图1]", "[图2]", None, "[图3]", None, None], [2, 3, 4], id="one without anchor"),
+    pytest.param(["[图2]", None, None, "more"], [2, 1], id="text was added"),
+    pytest.param(["[图3]", None, None], [1, 2], id="nothing was removed"),
+]
+
+
+@pytest.mark.parametrize(("parts", "expected"), EDITED)
+def test_numbers_of_an_edited_entry_are_those_of_its_anchors(
+    parts: list[str | None], expected: list[int]
+) -> None:
+    assert numbers(parts) == expected

@@ -6,6 +6,7 @@ hold several anchors; each counts once, and one without a picture is plain text.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import TypeVar
@@ -45,20 +46,49 @@ def numbers(parts: Sequence[str | None]) -> list[int]:
     """Return the number N of each image, in the order of the parts; ``None`` stands for an image.
 
     The reverse of ``interleave``: the images behind a line with anchors have their numbers, the
-    others those that are left, in order.
+    others those that are left, in order. Images that stood at an anchor and were removed since keep
+    their numbers, so that those of the others stay the same. What ``interleave`` may have made of
+    all images is taken for that: a number above their count, at the very end, is plain text.
     """
     count = sum(part is None for part in parts)
+    found, named = _at_anchors(parts, count)
+    left = set(range(1, count + 1)).difference(found)
+    if left & named or not _only_at_end(parts, found):
+        # An image is not where it was put: some were removed, and numbers may be above the count.
+        found, named = _at_anchors(parts, None)
+    free = (number for number in itertools.count(1) if number not in named)
+    return [next(free) if number is None else number for number in found]
+
+
+def _at_anchors(
+    parts: Sequence[str | None], count: int | None
+) -> tuple[list[int | None], set[int]]:
+    """Return the number of each image that stands behind its anchor, and all numbers at anchors.
+
+    ``count``: the highest number that an anchor may have, ``None`` for any.
+    """
     found: list[int | None] = []
-    placed: set[int] = set()
+    named: set[int] = set()
     waiting: list[int] = []
     for part in parts:
         if part is None:
             found.append(waiting.pop(0) if waiting else None)
             continue
-        waiting = _anchors(part.rpartition("\n")[2], count, placed)
-        placed.update(waiting)
-    left = iter(sorted(set(range(1, count + 1)).difference(found)))
-    return [next(left) if number is None else number for number in found]
+        waiting = _anchors(part.rpartition("\n")[2], count, named)
+        named.update(waiting)
+    return found, named
+
+
+def _only_at_end(parts: Sequence[str | None], found: Sequence[int | None]) -> bool:
+    """Return whether images without an anchor stand behind all text only, as they are put there."""
+    images = iter(found)
+    loose = False
+    for part in parts:
+        if part is None:
+            loose = next(images) is None or loose
+        elif loose:
+            return False
+    return True
 
 
 def in_number_order(parts: Sequence[str | None], images: Sequence[Image]) -> list[Image]:
@@ -70,11 +100,15 @@ def in_number_order(parts: Sequence[str | None], images: Sequence[Image]) -> lis
     return [image for _, image in sorted(order, key=lambda one: one[0])]
 
 
-def _anchors(line: str, count: int, placed: set[int]) -> list[int]:
-    """Return the numbers of the line's anchors that have an image which is not placed yet."""
+def _anchors(line: str, count: int | None, placed: set[int]) -> list[int]:
+    """Return the numbers of the line's anchors that have an image which is not placed yet.
+
+    ``count``: the highest number that has one, ``None`` if that is not known.
+    """
     found = []
     for match in _ANCHOR.finditer(line):
         number = int(match[1])
-        if 1 <= number <= count and number not in placed and number not in found:
+        in_range = number >= 1 and (count is None or number <= count)
+        if in_range and number not in placed and number not in found:
             found.append(number)
     return found
