@@ -9,6 +9,8 @@ import pytest
 from tests.harness import Call
 from tests.harness.sidekeep_host import Sandbox, SidekeepHost, assert_kind, refused
 
+SET_OLDER = {"area": "local", "items": {"a": 1}}
+
 
 async def test_repeated_operation_is_answered_and_changes_nothing(host: SidekeepHost) -> None:
     await host.set({"a": 1}, op=1)
@@ -53,6 +55,21 @@ async def test_failed_operation_may_be_tried_again_under_its_number(host: Sideke
         await host.call("storage.set", {"area": "local", "items": 5}, op=1)
     await host.set({"a": 1}, op=1)
     assert await host.get() == {"a": 1}
+
+
+async def test_failed_operation_is_not_tried_again_behind_a_later_one(sandbox: Sandbox) -> None:
+    failing = Call("storage.set", {"area": "local", "items": {"a": 1}, "expect": {"a": 1}}, op=1)
+    later = Call("storage.set", {"area": "local", "items": {"a": 2, "b": 2}}, op=2)
+    async with sandbox.open(client="tab") as host:
+        failed, done = await host.batch([failing, later])
+        assert_kind(failed, "conflict")
+        host.kill()
+    async with sandbox.open(client="tab") as host:
+        # What it failed of is gone: if carried out now, the older value would take the place.
+        failed, repeated = await host.batch([Call("storage.set", SET_OLDER, op=1), later])
+        assert_kind(failed, "unknown")
+        assert repeated == done
+        assert await host.get() == {"a": 2, "b": 2}
 
 
 async def test_last_256_results_are_kept_and_older_ones_are_unknown(host: SidekeepHost) -> None:
