@@ -145,7 +145,7 @@ class Connection:
         params = handshake.decode(call, method.params, holes=method.holes)
         if self._caller is None:  # the store cannot be used; the reason is the answer
             raise self._stores.problem or InternalError("The store is not open.")
-        request = Request(call.holes, self._settings, self._caller)
+        request = Request(call.holes, self._settings, self._caller, call.op)
         mutation = method.prepare(params, request) if method.prepare else None
         return Task(call, method, params, request, mutation)
 

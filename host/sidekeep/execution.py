@@ -82,7 +82,7 @@ class Execution:
                 self._run(store, together)
                 continue
             for task in group:
-                outcome = outcome_of(direct, store, task.params)
+                outcome = outcome_of(direct, store, task.params, task.request)
                 self.answer(task.call, outcome if isinstance(outcome, SidekeepError) else [outcome])
 
     def take(self) -> None:

@@ -54,14 +54,11 @@ class Frame:
         return result
 
     def _known(self, operation: int) -> bytes | None:
-        if self._client is None:
-            raise InvalidRequest(
-                "A call with op needs a hello with client.", next="send client in host.hello"
-            )
+        client = known_client(self._client)
         result = self._results.get(operation)
         if result is not None:
             return result
-        return operations.find(self.transaction, self._client, operation)
+        return operations.find(self.transaction, client, operation)
 
     def finish(self, *, watched: bool) -> None:
         """Write the rows of the journal and of the results. ``watched``: somebody listens."""
@@ -70,6 +67,15 @@ class Frame:
         if self._results and self._client is not None:
             results = [Result(number, self._results[number]) for number in sorted(self._results)]
             operations.keep(self.transaction, self._client, results)
+
+
+def known_client(client: str | None) -> str:
+    """Return the word of the caller's hello; ``InvalidRequest`` if it gave none."""
+    if not client:
+        raise InvalidRequest(
+            "A call with op needs a hello with client.", next="send client in host.hello"
+        )
+    return client
 
 
 class Expiry:

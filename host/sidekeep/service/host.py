@@ -8,11 +8,12 @@ import msgspec
 
 from sidekeep.errors import InvalidParams, SidekeepError, UnavailableError
 from sidekeep.model import adoption, notices
-from sidekeep.model.frame import Mutation
+from sidekeep.model.frame import Mutation, known_client
 from sidekeep.service.method import Method, Request
 from sidekeep.slow import Slow
 from sidekeep.store.environment import Store
 from sidekeep.store.journal import AnyChange
+from sidekeep.store.operations import Number
 from sidekeep.store.transaction import Transaction
 from sidekeep.wire.messages import Pieces
 
@@ -43,16 +44,19 @@ class Adopt(msgspec.Struct):
     replace: bool = False
 
 
-def _profiles(store: Store, _: Nothing) -> bytes:
+def _profiles(store: Store, _: Nothing, __: Request) -> bytes:
     return msgspec.json.encode({"profiles": adoption.described(store)})
 
 
-def _adopt(store: Store, params: Adopt) -> bytes:
+def _adopt(store: Store, params: Adopt, request: Request) -> bytes:
     if (params.profile is None) == (params.undo is None):
         raise InvalidParams("host.adopt takes exactly one of profile and undo.")
+    number = None
+    if request.op is not None:
+        number = Number(known_client(request.caller.client), request.op)
     if params.profile is not None:
-        return msgspec.json.encode(adoption.adopt(store, params.profile, replace=params.replace))
-    return msgspec.json.encode(adoption.put_back(store, params.undo or ""))
+        return adoption.adopt(store, params.profile, replace=params.replace, number=number)
+    return adoption.put_back(store, params.undo or "", number=number)
 
 
 def _verify(_: Transaction, params: Nothing, request: Request) -> Slow:

@@ -82,6 +82,7 @@ class Store:
         self.before_growth: list[Callable[[], None]] = []
         self._mapping = Mapping(map_size, max_size, durable=durable, readahead=readahead)
         self._last_reader_check = time.monotonic()
+        self._is_alone = False
         self.bell = Bell(folder)
         self._is_open = False
         with contextlib.ExitStack() as opened:
@@ -295,14 +296,30 @@ class Store:
             self._environment.reader_check()
 
     @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the only writer over several steps; ``write`` may be called within.
+
+        ``BusyError`` as in ``write``; others get it who wait longer than about a second.
+        """
+        with self._locked():
+            self._is_alone = True
+            try:
+                yield
+            finally:
+                self._is_alone = False
+
+    @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        self._write_lock.acquire(progress=self._progress)
+        if self._is_alone:
+            yield
+            return
+        self._write_lock.acquire(progress=self.commits)
         try:
             yield
         finally:
             self._write_lock.release()
 
-    def _progress(self) -> int:
+    def commits(self) -> int:
         """Return the number of the last commit, by which one sees that other writers work."""
         return self._environment.info()["last_txnid"] if self._is_open else 0
 

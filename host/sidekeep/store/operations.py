@@ -36,6 +36,13 @@ class Result(NamedTuple):
     result: bytes
 
 
+class Number(NamedTuple):
+    """Under which a result is kept: the caller's word and its number of the operation."""
+
+    client: str
+    operation: int
+
+
 def find(transaction: Transaction, client: str, operation: int) -> bytes | None:
     """Return the kept result of that operation, or ``None`` if it was not carried out yet.
 

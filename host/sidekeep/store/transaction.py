@@ -138,15 +138,25 @@ class Transaction:
             self._stored = self._head.numbers()
         return self._head
 
-    def take_over(self, source: Transaction) -> None:
-        """Put all rows of another store in the place of those that are here, counters too."""
+    def take_over(self, source: Transaction, *, staying: tuple[bytes, ...] = ()) -> None:
+        """Put all rows of another store in the place of those that are here, counters too.
+
+        ``staying``: the tables that are not replaced.
+        """
+        first_bytes = {table[0] for table in staying}
+        kept = [
+            (table, bytes(key), bytes(row)) for table in staying for key, row in self.rows(table)
+        ]
         with self.txn.cursor() as cursor:
             if cursor.first():
                 while cursor.delete():
                     pass
         with source.txn.cursor() as cursor:
             for key, row in cursor:
-                self.txn.put(bytes(key), bytes(row), append=True)
+                if key[0] not in first_bytes:
+                    self.txn.put(bytes(key), bytes(row), append=True)
+        for table, place, content in kept:
+            self.put(table, place, content)
         self.lists.clear()
         self._head = None
         self._stored = ()
