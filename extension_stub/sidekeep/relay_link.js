@@ -11,6 +11,8 @@
  * - Nothing is sent before the relay has said that it is there; a worker without one is not asked again
  *   before a while (backoff.js).
  * - Every call settles. A read whose port ended is asked again, a change is `unknown` if it had left.
+ * - A port may be dead and not say so. It is given up when the page comes back from the back/forward
+ *   cache (page_shown.js), and when a call is late and nothing was heard for as long.
  * - An orphan says so once to every call and does nothing any more.
  */
 
@@ -20,6 +22,7 @@ import { Call } from './call.js';
 import { fromHost, orphaned, SidekeepError } from './errors.js';
 import { Lanes } from './lanes.js';
 import { changes } from './methods.js';
+import { PageShown } from './page_shown.js';
 import { Measure } from './values.js';
 import { Watchdog } from './watchdog.js';
 
@@ -35,8 +38,6 @@ const GREETING = 5000;
 const FAREWELL = 100;
 /** Ports that may end under a read before it is given up. */
 const LOSSES_LIMIT = 3;
-/** What happens when somebody looks at the page again. */
-const SHOWN = /** @type {const} */ (['pageshow', 'focus', 'visibilitychange']);
 
 export class RelayLink {
   #options;
@@ -55,6 +56,10 @@ export class RelayLink {
   #port = null;
   /** whether the relay has said that it is there, on this port */
   #greeted = false;
+  /** when the worker was last heard on this port; by performance.now() */
+  #heard = 0;
+  /** whether there is something to send when the farewell is over */
+  #due = false;
   /** what the worker was told that is listened to, on this port */
   #told = '';
   /** @type {Record<string, Place>} up to where was heard */
@@ -75,9 +80,10 @@ export class RelayLink {
     () => Math.min(...[...this.#open.values()].map((call) => call.since + this.#options.timeout)),
     (now) => this.#giveUpLate(now),
   );
-  #shown = () => {
-    if (!this.#port && this.#events.areas.length > 0 && document.visibilityState === 'visible') this.#flush();
-  };
+  #page = new PageShown(
+    () => this.#restored(),
+    () => this.#shown(),
+  );
   /** whether this context ever belonged to an extension */
   #lived = !isOrphaned();
 
@@ -140,10 +146,7 @@ export class RelayLink {
     for (const area of Object.keys(this.#places)) {
       if (!areas.includes(/** @type {AreaName} */ (area))) delete this.#places[area];
     }
-    for (const type of SHOWN) {
-      removeEventListener(type, this.#shown, true);
-      if (areas.length > 0) addEventListener(type, this.#shown, true);
-    }
+    this.#followPage();
     if (this.#port || areas.length > 0) this.#flushSoon();
   }
 
@@ -171,7 +174,8 @@ export class RelayLink {
   /** Sends what has not left, over a new port if there is none. */
   #flush() {
     clearTimeout(this.#idleTimer);
-    if (this.#ended || this.#againTimer !== undefined) return;
+    this.#due = this.#againTimer !== undefined;
+    if (this.#ended || this.#due) return;
     if (!this.#port && !this.#connect()) return;
     this.#watchdog.watch();
     if (!this.#greeted) return;
@@ -230,6 +234,7 @@ export class RelayLink {
       );
       const port = runtime.connect({ name: this.#options.name });
       this.#port = port;
+      this.#followPage();
       this.#greeted = false;
       this.#told = '';
       port.onMessage.addListener((message) => {
@@ -254,6 +259,7 @@ export class RelayLink {
 
   /** @param {any} message */
   #receive(message) {
+    this.#heard = performance.now();
     if (message?.relay) {
       clearTimeout(this.#greetingTimer);
       this.#greeted = true;
@@ -286,6 +292,7 @@ export class RelayLink {
   /** @param {string} text what the browser said when the port ended */
   #lost(text) {
     this.#port = null;
+    this.#followPage();
     clearTimeout(this.#greetingTimer);
     this.#status.browserSaid(text);
     if (/context invalidated/i.test(text) || (this.#lived && isOrphaned())) {
@@ -314,13 +321,33 @@ export class RelayLink {
       const again = this.#greeted && !(call.mutates && call.exposed) && call.losses < LOSSES_LIMIT;
       if (!again) this.#finish(call, { error: call.gaveUp(error) });
     }
-    if (this.#open.size > 0) this.#flush();
+    if (this.#open.size > 0 || (this.#due && this.#greeted)) this.#flush();
+  }
+
+  /** The page was in the back/forward cache: its port is dead, and its calls could not be answered. */
+  #restored() {
+    if (!this.#port) return;
+    for (const call of this.#open.values()) call.since = performance.now();
+    clearTimeout(this.#greetingTimer);
+    this.#disconnect();
+    if (this.#greeted) this.#lost('');
+    else this.#flush(); // nothing has left yet: what waits for the greeting waits for another one
+  }
+
+  /** Somebody looks at the page. */
+  #shown() {
+    if (!this.#port && this.#events.areas.length > 0) this.#flush();
+  }
+
+  #followPage() {
+    this.#page.follow(this.#port !== null, !this.#ended && this.#events.areas.length > 0);
   }
 
   /** Ends the port; in an orphan that throws, and it has ended. */
   #disconnect() {
     const port = this.#port;
     this.#port = null;
+    this.#followPage();
     try {
       port?.disconnect();
     } catch (error) {
@@ -343,7 +370,6 @@ export class RelayLink {
     clearTimeout(this.#againTimer);
     clearTimeout(this.#greetingTimer);
     this.#watchdog.stop();
-    for (const type of SHOWN) removeEventListener(type, this.#shown, true);
     this.#disconnect();
     this.#status.set('closed', reason);
     for (const call of [...this.#open.values()]) this.#finish(call, { error: call.gaveUp(error) });
@@ -374,6 +400,11 @@ export class RelayLink {
     if (this.#lived && isOrphaned()) this.#orphan();
     const late = [...this.#open.values()].filter((call) => call.since + this.#options.timeout <= now);
     for (const call of late) this.#finish(call, { error: call.timedOut(this.#options.timeout) });
+    const silent = this.#greeted && this.#heard + this.#options.timeout <= now;
+    if (late.length > 0 && this.#port && silent) {
+      this.#disconnect();
+      this.#lost('');
+    }
   }
 }
 

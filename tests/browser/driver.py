@@ -18,7 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -204,12 +204,24 @@ class Browser:
 
     @classmethod
     async def start(
-        cls, playwright: Playwright, installation: Installation, extension: Path = EXTENSION
+        cls,
+        playwright: Playwright,
+        installation: Installation,
+        extension: Path = EXTENSION,
+        *,
+        without: Sequence[str] = (),
     ) -> Browser:
-        """Start Chromium on the installation's profile and wait for the extension's worker."""
+        """Start Chromium on the installation's profile and wait for the extension's worker.
+
+        ``without``: flags that Playwright sets of itself and that are not to be set.
+        """
         load = [f"--disable-extensions-except={extension}", f"--load-extension={extension}"]
         context = await playwright.chromium.launch_persistent_context(
-            installation.profile, executable_path=chromium(), headless=False, args=[*FLAGS, *load]
+            installation.profile,
+            executable_path=chromium(),
+            headless=False,
+            args=[*FLAGS, *load],
+            ignore_default_args=list(without),
         )
         browser = cls(playwright, context, installation)
         workers = context.service_workers

@@ -7,7 +7,7 @@ import copy
 import json
 import shutil
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from playwright.async_api import CDPSession, Page, async_playwright
 
 from tests.harness.sidekeep_host import ORIGIN
 
-from .driver import EXTENSION, Browser, Installation, until
+from .driver import EXTENSION, Browser, Installation, until, until_true
 from .probe import Server, fresh_profile
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -91,8 +91,13 @@ def web() -> Iterator[str]:
 
 
 @asynccontextmanager
-async def _started(installation: Installation, folder: Path) -> AsyncIterator[Browser]:
-    """Start a Chromium with the extension, on a profile of its own that may be there already."""
+async def _started(
+    installation: Installation, folder: Path, *, without: Sequence[str] = ()
+) -> AsyncIterator[Browser]:
+    """Start a Chromium with the extension, on a profile of its own that may be there already.
+
+    ``without``: flags of Playwright that are not to be set.
+    """
     own = copy.copy(installation)
     own.profile = folder / "profile"
     extension = folder / "extension"
@@ -104,7 +109,7 @@ async def _started(installation: Installation, folder: Path) -> AsyncIterator[Br
         shipped = json.loads((EXTENSION / "manifest.json").read_text(encoding="utf-8"))
         (extension / "manifest.json").write_text(json.dumps(manifest | {"key": shipped["key"]}))
     async with async_playwright() as playwright:
-        browser = await Browser.start(playwright, own, extension)
+        browser = await Browser.start(playwright, own, extension, without=without)
         yield browser
         await browser.close()
 
@@ -317,6 +322,41 @@ async def _token(content: Content) -> str:
     token = found["sidekeep:profile"]
     assert isinstance(token, str)
     return token
+
+
+async def test_a_page_that_comes_back_from_the_back_forward_cache_hears_and_calls(
+    installation: Installation, tmp_path: Path, web: str
+) -> None:
+    cached = ["--disable-back-forward-cache"]
+    async with _started(installation, tmp_path, without=cached) as browser:
+        content = await Content.open(browser, web)
+        # It tells by an attribute: the debugger loses the world of a script in the cache.
+        await content.evaluate("""{
+          const heard = [];
+          keep.onGap.addListener(({ area }) => heard.push(`gap of ${area}`));
+          keep.storage.local.onChanged.addListener(({ n }) => n && heard.push(n.newValue));
+          addEventListener('pageshow', ({ persisted }) => persisted && heard.push('back'), true);
+          const call = async () => {
+            await keep.storage.local.set({ own: true });
+            heard.push(await keep.storage.local.get('n'));
+            document.documentElement.dataset.heard = JSON.stringify(heard);
+          };
+          document.addEventListener('call', call);
+        } keep.storage.local.set({ n: 1 }).then(() => keep.storage.local.getKeys())""")
+        assert await _bound(browser) == 1
+        await content.page.goto(f"{web}2")
+        worker = await browser.wake_worker()
+        await worker.evaluate("keep.storage.local.set({ n: 2 })")
+        await content.page.go_back(wait_until="commit")
+        for _ in range(200):
+            if await _bound(browser) == 1:
+                break
+            await asyncio.sleep(0.05)
+        await worker.evaluate("keep.storage.local.set({ n: 3 })")
+        await content.page.evaluate("document.dispatchEvent(new Event('call'))")
+        await until_true(content.page, "'heard' in document.documentElement.dataset")
+        heard = json.loads(await content.page.evaluate("document.documentElement.dataset.heard"))
+        assert heard == [1, "back", 2, 3, {"n": 3}]
 
 
 async def test_calls_in_flight_when_the_worker_stops_settle(

@@ -62,7 +62,35 @@ export function fakePorts(id, sender = { id, tab: { id: 1 } }) {
     content.onDisconnect.emit(content);
     worker.onDisconnect.emit(worker);
   };
+  /** Ends the newest port as for a page in the back/forward cache: its own end is never told. */
+  ports.cache = () => {
+    const { worker } = ports.pairs.at(-1);
+    worker.open = false;
+    worker.onDisconnect.emit(worker);
+  };
   return ports;
+}
+
+/**
+ * Puts the events of a page in place, as much of them as is listened to. Until `end` is called,
+ * `tell(type, fields)` is an event, `types()` what is listened to.
+ */
+export function fakePage() {
+  const listeners = new Map();
+  const before = { ...globalThis };
+  globalThis.document = { visibilityState: 'visible' };
+  globalThis.addEventListener = (type, listener) => listeners.set(type, (listeners.get(type) ?? new Set()).add(listener));
+  globalThis.removeEventListener = (type, listener) => listeners.get(type)?.delete(listener);
+  return {
+    tell: (type, fields = {}) => {
+      for (const listener of [...(listeners.get(type) ?? [])]) listener({ type, ...fields });
+    },
+    types: () => [...listeners].filter(([, set]) => set.size > 0).map(([type]) => type),
+    end: () => {
+      for (const name of ['document', 'addEventListener', 'removeEventListener']) globalThis[name] = before[name];
+      if (before.document === undefined) delete globalThis.document;
+    },
+  };
 }
 
 /** A database of one table, as much of IndexedDB as access levels need. */

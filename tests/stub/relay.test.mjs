@@ -7,7 +7,7 @@ import { connectContent } from '../../extension_stub/sidekeep/content.js';
 import { connect } from '../../extension_stub/sidekeep/index.js';
 import { relay } from '../../extension_stub/sidekeep/relay.js';
 import { fakeBrowser } from './fake_host.mjs';
-import { fakeDatabase, fakePorts, portPair } from './fake_ports.mjs';
+import { fakeDatabase, fakePage, fakePorts, portPair } from './fake_ports.mjs';
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 const CLOSED = { name: 'SidekeepError', kind: 'forbidden', message: 'Access to storage is not allowed from this context.' };
@@ -192,6 +192,100 @@ test('the worker stops: reads are asked again, a change that had left is unknown
   assert.deepEqual(settled.map(({ status, reason }) => reason?.kind ?? status), ['fulfilled', 'unknown', 'fulfilled']);
   await local.set({ b: 2 });
   assert.equal((await local.get('b')).b, 2);
+});
+
+/** A host that says where the local area is, 5. */
+const watched = ({ method }) => (method === 'storage.watch' ? { result: { seq: { local: 5 }, stores: { local: 'e' } } } : undefined);
+
+test('a page that comes back from the back/forward cache hears what it missed or of a gap, and calls', async () => {
+  for (const missed of ['told', 'gap']) {
+    const page = fakePage();
+    const { browser, ports, keep, content, local } = start({ script: () => ({ answer: watched }), content: { timeout: 20_000 } });
+    const heard = [];
+    const changed = (seq) => ({ jsonrpc: '2.0', method: 'storage.changed', params: { area: 'local', seq, changes: { a: { newValue: seq } } } });
+    content.onGap.addListener(({ area }) => heard.push(area));
+    local.onChanged.addListener((changes) => heard.push(changes.a.newValue));
+    await local.get('a');
+    browser.hosts.at(-1).emit(changed(6));
+    await pause(60);
+    ports.cache();
+    if (missed === 'gap') keep.storage.local.onChanged.addListener(() => {}); // the worker hears what the page does not
+    await keep.storage.local.set({ a: 7 });
+    if (missed === 'gap') browser.hosts.at(-1).emit(changed(7));
+    await pause(60);
+    page.tell('pageshow', { persisted: true });
+    await pause(60);
+    if (missed === 'told') browser.hosts.at(-1).emit(changed(7));
+    await pause(60);
+    assert.deepEqual(heard, [6, missed === 'told' ? 7 : 'local']);
+    assert.equal((await local.get('a')).a, 7);
+    assert.equal(ports.pairs.length, 2);
+    for (const end of ended.splice(0)) await end();
+    page.end();
+  }
+});
+
+test('calls that are open when the page goes into the cache are made again or unknown when it is back', async () => {
+  const page = fakePage();
+  let silent = true;
+  const answer = (request) => (silent && request.method.startsWith('storage.') ? null : watched(request));
+  const { ports, content, local } = start({ script: () => ({ answer }), content: { timeout: 20_000 } });
+  const calls = [local.get('a'), local.set({ a: 1 }), local.getKeys()];
+  await pause(60);
+  assert.deepEqual(page.types(), ['pageshow']);
+  silent = false;
+  ports.cache();
+  calls.push(local.get('b')); // posted on the dead port
+  await pause(30);
+  page.tell('pageshow', { persisted: false });
+  await pause(30);
+  assert.equal(ports.pairs.length, 1);
+  page.tell('pageshow', { persisted: true });
+  local.onChanged.addListener(() => {}); // it begins with the new port, also if no call is left
+  const settled = await Promise.allSettled(calls);
+  assert.deepEqual(settled.map(({ status, reason }) => reason?.kind ?? status), ['fulfilled', 'unknown', 'fulfilled', 'fulfilled']);
+  await local.set({ b: 2 });
+  assert.equal(ports.pairs.length, 2);
+  content.close();
+  assert.deepEqual(page.types(), []);
+  page.end();
+});
+
+test('a page that goes into the cache before the relay has greeted it asks for another port', async () => {
+  const page = fakePage();
+  const { ports, local } = start({ content: { timeout: 20_000 } });
+  const { listeners } = ports.onConnect;
+  ports.onConnect.listeners = [() => {}];
+  const call = local.set({ a: 1 });
+  await pause(30);
+  ports.onConnect.listeners = listeners;
+  page.tell('pageshow', { persisted: true });
+  await call;
+  assert.equal(ports.pairs.length, 2);
+  page.end();
+});
+
+test('a listener that comes just after the worker stopped, and no call is left, is heard of', async () => {
+  const answer = (request) => (request.method === 'storage.set' ? null : watched(request));
+  const { ports, local } = start({ script: () => ({ answer }) });
+  const set = local.set({ a: 1 });
+  await pause(60);
+  ports.stop();
+  local.onChanged.addListener(() => {});
+  await assert.rejects(set, { kind: 'unknown' });
+  await pause(20);
+  assert.equal(ports.pairs.length, 2);
+});
+
+test('a port that is dead and does not say so is given up when a call is late', async () => {
+  const { ports, content, local } = start({ content: { timeout: 200 } });
+  await local.set({ a: 1 });
+  ports.cache();
+  await pause(250);
+  await assert.rejects(local.get('a'), { kind: 'unavailable' });
+  assert.notEqual(content.status().state, 'connected');
+  assert.deepEqual(await local.get('a'), { a: 1 });
+  assert.equal(ports.pairs.length, 2);
 });
 
 test('an orphan rejects each call once and opens no port any more', async () => {
