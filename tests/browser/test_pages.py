@@ -141,7 +141,8 @@ async def test_a_page_checks_the_store_and_hears_how_far_it_is(browser: Browser)
       return [await check, told, meanwhile];
     }""")
     assert (report["ok"], report["problems"], report["more"]) == (True, [], 0)
-    assert (report["checked"]["items"], report["checked"]["blobBytes"]) == (2, 1_500_000)
+    assert report["checked"]["items"] == 2
+    assert report["checked"]["blobBytes"] >= 1_500_000  # and what the journal still holds
     assert told[0]["done"] == 0
     assert told[-1]["done"] == told[-1]["of"]
     assert meanwhile == {"note": 1}

@@ -38,7 +38,10 @@ class Peak:
 
 def memory(pid: int) -> Memory:
     """Return the present memory of a running process. ``FileNotFoundError`` if there is none."""
-    text = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    try:
+        text = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except ProcessLookupError as error:  # it ended between the opening and the reading
+        raise FileNotFoundError(f"process {pid} has ended") from error
     fields = {name: int(size) * 1024 for name, size in _FIELD.findall(text)}
     if "RssAnon" not in fields:
         # A process that has ended but was not waited for has no memory lines.
