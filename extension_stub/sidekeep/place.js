@@ -6,6 +6,8 @@
  * Rules of this module:
  * - At most one write is on its way, however many events come; the newest places follow it.
  * - The two sides of a split extension have keys of their own.
+ * - A place that comes from elsewhere (the session area, a content script) is looked at before it is
+ *   used: the host refuses a watch from a place that is none, with all that is watched.
  * - A place that cannot be kept costs the events of one sleep, not the call that is being made.
  */
 
@@ -19,6 +21,9 @@ import { isIncognito, realStorage } from './browser.js';
 
 /** The stub's own key in the real session area. */
 export const PLACE_KEY = 'sidekeep:heard';
+
+/** Characters of the name of a file, at the most; those of the host have 16. */
+const EPOCH_LIMIT = 64;
 
 /** @template {string} Name of what there are places in */
 export class PlaceStore {
@@ -77,7 +82,24 @@ export class PlaceStore {
   }
 }
 
-/** @param {unknown} value */
-function isPlace(value) {
-  return typeof value === 'object' && value !== null && Number.isInteger(/** @type {any} */ (value).seq);
+/**
+ * @param {unknown} value
+ * @returns {value is Place}
+ */
+export function isPlace(value) {
+  if (typeof value !== 'object' || value === null) return false;
+  const { seq, store, told } = /** @type {Record<string, unknown>} */ (value);
+  return (
+    isCount(seq) &&
+    (store === undefined || (typeof store === 'string' && store.length <= EPOCH_LIMIT)) &&
+    (told === undefined || isCount(told))
+  );
+}
+
+/**
+ * @param {unknown} value
+ * @returns {boolean}
+ */
+function isCount(value) {
+  return Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0;
 }

@@ -22,8 +22,9 @@ import { extensionApi } from './browser.js';
 import { fromHost, SidekeepError } from './errors.js';
 import { AREAS } from './events.js';
 import { RELAY } from './methods.js';
+import { isPlace } from './place.js';
 import { convertSessionItems, Measure } from './values.js';
-import { watcherOf } from './watcher.js';
+import { placeAt, watcherOf } from './watcher.js';
 
 /** @typedef {import('./events.js').AreaName} AreaName */
 /** @typedef {import('./events.js').Changes} Changes */
@@ -119,7 +120,7 @@ class Bound {
 
   #end() {
     this.#ended = true;
-    this.#listen([], {});
+    this.#listen([], null);
     this.#onEnd();
   }
 
@@ -128,7 +129,7 @@ class Bound {
     const open = await this.#open();
     for (const element of elements) {
       if (this.#ended) return;
-      if (Array.isArray(element?.listen)) this.#listen(element.listen, element.since ?? {});
+      if (Array.isArray(element?.listen)) this.#listen(element.listen, element.since);
       else if (Number.isSafeInteger(element?.id)) this.#call(element, open);
     }
   }
@@ -165,7 +166,7 @@ class Bound {
   /**
    * Tells of these areas from now on, and of no others.
    * @param {unknown[]} wanted
-   * @param {Record<string, Place>} since what the content script has heard up to, if it did before
+   * @param {any} since what the content script says it has heard up to, if it did before
    */
   #listen(wanted, since) {
     const { storage, onGap } = this.#keep;
@@ -173,7 +174,7 @@ class Bound {
       const listener = this.#listeners.get(area);
       const wants = wanted.includes(area) && this.#areas.includes(area);
       if (wants && !listener) {
-        if (since[area] && !watcherOf.get(this.#keep)?.resume(area, since[area])) this.#gap({ area });
+        if (since?.[area] && !this.#resume(area, since[area])) this.#gap({ area });
         const added = (/** @type {Changes} */ changes) => this.#tell(area, changes);
         this.#listeners.set(area, added);
         storage[area].onChanged.addListener(added);
@@ -191,6 +192,15 @@ class Bound {
       () => this.#send(async () => ({ places: this.#places() })),
       () => {}, // there is no place yet; a later loss is a gap
     );
+  }
+
+  /**
+   * @param {AreaName} area
+   * @param {unknown} place as the content script says; it goes to the host with those of all listeners
+   * @returns {boolean} whether the content script will hear all from there on
+   */
+  #resume(area, place) {
+    return isPlace(place) && watcherOf.get(this.#keep)?.resume(area, placeAt(place.seq, place.store)) === true;
   }
 
   /**
@@ -244,12 +254,15 @@ class Bound {
   }
 
   /**
-   * A message that the browser does not carry: too long, or the content script is gone.
-   * @param {{id?: number}} message
+   * A message that the browser does not carry: too long, or the content script is gone. In place of an
+   * event goes a gap: an old and a new value may be too long together, each of which can be read.
+   * @param {{id?: number, changed?: {area: AreaName, place?: Place}}} message
    * @param {unknown} error
    */
-  #refuse({ id }, error) {
-    if (id === undefined || /disconnected/i.test(String(error))) return;
+  #refuse({ id, changed }, error) {
+    if (/disconnected/i.test(String(error))) return;
+    if (changed) this.#port.postMessage({ gap: changed.area, place: changed.place });
+    if (id === undefined) return;
     this.#port.postMessage({ id, error: told(new SidekeepError('tooLarge', `The browser does not carry it: ${error}`)) });
   }
 }

@@ -206,6 +206,6 @@ export class Watcher {
  * @param {string | undefined} store
  * @returns {Place}
  */
-function placeAt(seq, store) {
+export function placeAt(seq, store) {
   return store === undefined ? { seq } : { seq, store };
 }

@@ -197,6 +197,50 @@ test('the worker stops: reads are asked again, a change that had left is unknown
 /** A host that says where the local area is, 5. */
 const watched = ({ method }) => (method === 'storage.watch' ? { result: { seq: { local: 5 }, stores: { local: 'e' } } } : undefined);
 
+for (const since of [{ seq: 'x' }, { seq: -1 }, { seq: 1.5 }, { seq: 2 ** 53 }, { seq: 1, store: 5 }, { seq: 1, store: 'x'.repeat(65) }, 5, 'x', []]) {
+  test(`a content script that says it has heard up to ${JSON.stringify(since).slice(0, 30)} hears of a gap, and nobody else of it`, async () => {
+    const { browser, ports, keep } = start({ script: () => ({ answer: watched }) });
+    const pair = portPair('sidekeep:relay', ports.sender);
+    const heard = [];
+    pair.content.onMessage.addListener((message) => heard.push(message));
+    ports.onConnect.emit(pair.worker);
+    pair.content.postMessage([{ listen: ['local'], since: { local: since } }]);
+    await pause(100);
+    assert.deepEqual(heard.filter(({ gap }) => gap).map(({ gap }) => gap), ['local']);
+    const asked = browser.requests().filter(({ method }) => method === 'storage.watch');
+    assert.deepEqual(asked.map(({ params }) => params), [{ areas: ['local'], since: {}, stores: {} }]);
+    const own = [];
+    keep.storage.local.onChanged.addListener((changes) => own.push(changes));
+    const changes = { a: { newValue: 1 } };
+    browser.hosts.at(-1).emit({ jsonrpc: '2.0', method: 'storage.changed', params: { area: 'local', seq: 6, changes } });
+    await pause(30);
+    assert.deepEqual(own, [changes]);
+    assert.deepEqual(heard.at(-1), { changed: { area: 'local', changes, place: { seq: 6, store: 'e' } } });
+    pair.content.disconnect();
+    await pause(10);
+  });
+}
+
+test('an event that the browser does not carry is a gap, and later ones are heard', async () => {
+  const { browser, ports, content, local } = start({ script: () => ({ answer: watched }) });
+  const heard = [];
+  content.onGap.addListener(({ area }) => heard.push(area));
+  local.onChanged.addListener((changes) => heard.push(changes));
+  await local.get('a');
+  const { worker } = ports.pairs.at(-1);
+  const post = worker.postMessage;
+  worker.postMessage = (message) => {
+    if (JSON.stringify(message).length > 500) throw new Error('Message length exceeded maximum allowed length.');
+    post(message);
+  };
+  const emit = (seq, changes) =>
+    browser.hosts.at(-1).emit({ jsonrpc: '2.0', method: 'storage.changed', params: { area: 'local', seq, changes } });
+  emit(6, { a: { newValue: 'b'.repeat(300), oldValue: 'a'.repeat(300) } });
+  emit(7, { a: { newValue: 1 } });
+  await pause(60);
+  assert.deepEqual(heard, ['local', { a: { newValue: 1 } }]);
+});
+
 test('a page that comes back from the back/forward cache hears what it missed or of a gap, and calls', async () => {
   for (const missed of ['told', 'gap']) {
     const page = fakePage();
