@@ -13,7 +13,7 @@ import msgspec
 
 from sidekeep.errors import ConflictError
 from sidekeep.model import history, sessions
-from sidekeep.model.conversation import decoded_entry, located, message_of, text_fingerprint
+from sidekeep.model.conversation import decoded_entry, located, messages_at
 from sidekeep.model.edit import Edit
 from sidekeep.model.entries import NewEntry, facts_of, prepare
 from sidekeep.model.keys import BODY
@@ -66,7 +66,7 @@ def _answer(edit: Edit, turn: Turn, target: StoredList, answer: NewEntry) -> Non
     carried = _still_carried(edit.transaction, turn, target)
     for identity in carried:
         changes.setdefault(identity, {})["imagesSeen"] = True
-    for identity in _still_too_large(edit.transaction, turn):
+    for identity in _still_too_large(edit.transaction, turn, target):
         changes.setdefault(identity, {})["sendAsStub"] = True
     if turn.state == INTERRUPTED:
         changes.setdefault(turn.entry, {})["failed"] = None
@@ -85,27 +85,21 @@ def _still_carried(transaction: Transaction, turn: Turn, target: StoredList) -> 
     """Return the ids of the entries that have the pictures which were in the turn's request."""
     if not turn.fingerprints:
         return turn.carried
-    same = []
-    for identity, fingerprint in zip(turn.carried, turn.fingerprints, strict=True):
-        entry = target.locate(identity)
-        now = None if entry is None else message_of(transaction, entry, ())
-        if now is not None and now.fingerprint == fingerprint:
-            same.append(identity)
-    return same
+    now = messages_at(transaction, target, turn.carried)
+    then = zip(turn.carried, turn.fingerprints, strict=True)
+    return [one for one, mark in then if one in now and now[one].fingerprint == mark]
 
 
-def _still_too_large(transaction: Transaction, turn: Turn) -> list[int]:
+def _still_too_large(transaction: Transaction, turn: Turn, target: StoredList) -> list[int]:
     """Return the ids of the attachments with the text for which they were left out.
 
     One may have been condensed since; its summary is not too large.
     """
     if not turn.stubbed_texts:
         return turn.stubbed
-    return [
-        identity
-        for identity, text in zip(turn.stubbed, turn.stubbed_texts, strict=True)
-        if text_fingerprint(transaction, turn.conversation, identity) == text
-    ]
+    now = messages_at(transaction, target, turn.stubbed)
+    then = zip(turn.stubbed, turn.stubbed_texts, strict=True)
+    return [one for one, mark in then if one in now and now[one].text_fingerprint == mark]
 
 
 def _rewritten(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -55,15 +54,17 @@ def message_of(transaction: Transaction, entry: Entry, prefixes: Sequence[str]) 
     return message(entry.id, decoded, blobs_by_token(record), prefixes)
 
 
-def text_fingerprint(transaction: Transaction, word: str, identity: int) -> int | None:
-    """Return a number that tells whether an entry still has the same text, ``None`` if it is gone.
-
-    ``word``: its conversation.
-    """
-    target = located(transaction, word)
-    entry = None if target is None else target.locate(identity)
-    one = None if entry is None else message_of(transaction, entry, ())
-    return None if one is None else zlib.crc32(one.text.encode(errors="replace"))
+def messages_at(
+    transaction: Transaction, target: StoredList, identities: Sequence[int]
+) -> dict[int, Message]:
+    """Return those of the entries that are in a list and are messages, by id."""
+    found = {}
+    for identity in identities:
+        entry = target.locate(identity)
+        one = None if entry is None else message_of(transaction, entry, ())
+        if one is not None:
+            found[identity] = one
+    return found
 
 
 def decoded_entry(transaction: Transaction, record: Record) -> Any:  # noqa: ANN401

@@ -20,8 +20,9 @@ from sidekeep.model import history
 from sidekeep.model.conversation import (
     blobs_by_token,
     decoded_entry,
+    located,
+    messages_at,
     messages_until,
-    text_fingerprint,
 )
 from sidekeep.model.edit import Edit
 from sidekeep.model.entries import NewEntry, facts_of
@@ -165,9 +166,10 @@ def rescue(transaction: Transaction, turn: Turn, settings: RequestSettings) -> b
     if not made.stubbed:
         return False
     turn.stubbed = made.stubbed
-    turn.stubbed_texts = [
-        text_fingerprint(transaction, turn.conversation, one) or 0 for one in made.stubbed
-    ]
+    target = located(transaction, turn.conversation)
+    assert target is not None  # the request was planned from it
+    stored = messages_at(transaction, target, made.stubbed)
+    turn.stubbed_texts = [stored[identity].text_fingerprint for identity in made.stubbed]
     _note_carried(turn, made)
     turn.partial = ""
     turns.put(transaction, turn)

@@ -71,6 +71,11 @@ class Message(NamedTuple):
         return zlib.crc32(b"".join(sorted(names)))
 
     @property
+    def text_fingerprint(self) -> int:
+        """A number that tells whether this is the same text."""
+        return zlib.crc32(self.text.encode(errors="replace"))
+
+    @property
     def text_length(self) -> int:
         """The UTF-16 units of all texts."""
         return sum(map(length, self.texts))

@@ -117,12 +117,8 @@ def _checked(target: msgspec.Raw, limits: msgspec.Raw) -> Limits:
         raise InvalidParams(f"The target or the limits of the turn do not fit: {error}.") from error
 
 
-def _user_entry(text: str, images: Sequence[str], settings: RequestSettings) -> NewEntry:
-    """Make the question's entry. ``images``: URLs."""
-    return _entry_with(text, list(map(_part, images)), settings)
-
-
-def _entry_with(text: str, parts: Sequence[object], settings: RequestSettings) -> NewEntry:
+def _user_entry(text: str, parts: Sequence[object], settings: RequestSettings) -> NewEntry:
+    """Make the question's entry. ``parts``: what stands behind its text."""
     shown = text if text.strip() else settings.texts.no_instruction
     content: object = shown
     if parts:
@@ -140,7 +136,7 @@ def _prepare_begin(params: Begin, request: Request) -> Mutation:
     settings = settings_of(request)
     images, dropped = admitted(params.images or [], limits.images, limits.bytes)
     question = Question(
-        _user_entry(params.text, images, settings),
+        _user_entry(params.text, list(map(_part, images)), settings),
         bytes(params.target),
         bytes(params.limits),
         dropped,
@@ -198,7 +194,7 @@ def _again(
     others = [part for part, found in zip(parts, texts, strict=True) if found is None]
     if images is not None:
         others = [part for part in others if not is_picture(part)]
-    return _entry_with(text, [*others, *map(_part, images or ())], settings)
+    return _user_entry(text, [*others, *map(_part, images or ())], settings)
 
 
 def _picture(transaction: Transaction) -> Any:  # noqa: ANN401 - a function for ``shapes.build``
