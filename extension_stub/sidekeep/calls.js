@@ -4,8 +4,8 @@
  *
  * Rules of this module:
  * - Every call settles: with the host's answer, with a typed error, or after `timeout` milliseconds
- *   without progress. Parts, their acknowledgements and the host's word of its progress are progress; for a call that could not be
- *   posted yet so is whatever arrives.
+ *   without progress. Parts, their acknowledgements and the host's word of its progress are progress;
+ *   for a call that could not be posted yet so is whatever arrives.
  * - A call that had no effect is `unavailable`; a mutation that may have had one is `unknown`.
  * - The calls of one tick are handed to the port together, by a microtask.
  * - When a port is lost, what was not answered is sent again on the next one, mutations under the
@@ -44,8 +44,7 @@ export class Calls {
   #options;
   #link;
   #watches;
-  /** how far long work of the host is
-   * @type {Event<[HostProgress]>} */
+  /** @type {Event<[HostProgress]>} how far long work of the host is */
   progress = new Event();
   #nextId = 1;
   #nextOp = 0;

@@ -250,7 +250,7 @@ def delete(edit: Edit, session: str) -> None:
     assert index is not None
     entries = [history.entry_of(transaction, INDEX, row.entry)]
     if row.rows > 1:
-        entries = [entry for entry in index.entries() if _names(transaction, entry, session)]
+        entries = [entry for entry in index.entries() if _is_row_of(transaction, entry, session)]
     for entry in reversed(entries):
         edit.splice(index, index.index_of(entry), [entry], [])
     body = open_list(transaction, BODY + session)
@@ -258,7 +258,7 @@ def delete(edit: Edit, session: str) -> None:
         edit.drop(body)
 
 
-def _names(transaction: Transaction, entry: Entry, session: str) -> bool:
+def _is_row_of(transaction: Transaction, entry: Entry, session: str) -> bool:
     row = rows.of_record(transaction, entry.id, entry.record)
     return row is not None and row.id == session
 
